@@ -1,0 +1,68 @@
+# One library per folder. Kinds register themselves before main, and a linker drops an object file that
+# nobody names; so every folder library is linked whole, once, wherever it is used.
+#
+#   windtunnel_library(scaling SOURCES a.cpp laws/b.cpp LINK wt_base Ceres::ceres)
+#   windtunnel_library(model_layers TORCH SOURCES ... LINK wt_model)
+#
+# makes the target wt_<name> to link against. TORCH: the files see LibTorch and share one precompiled
+# header. Includes are written from the root of the repository: #include "base/error.h".
+
+function(windtunnel_library name)
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;LINK" ${ARGN})
+  if(NOT ARG_SOURCES)
+    add_library(wt_${name} INTERFACE)
+    target_link_libraries(wt_${name} INTERFACE ${ARG_LINK})
+    return()
+  endif()
+  add_library(wt_${name}_files STATIC ${ARG_SOURCES})
+  target_include_directories(wt_${name}_files PUBLIC ${CMAKE_SOURCE_DIR})
+  target_compile_options(wt_${name}_files PRIVATE ${WINDTUNNEL_WARNINGS})
+  target_link_libraries(wt_${name}_files PUBLIC ${ARG_LINK})
+  if(ARG_TORCH)
+    windtunnel_use_torch(wt_${name}_files)
+  endif()
+  add_library(wt_${name} INTERFACE)
+  target_link_libraries(wt_${name} INTERFACE $<LINK_LIBRARY:WHOLE_ARCHIVE,wt_${name}_files>)
+endfunction()
+
+# A program; OUTPUT names the file, which lands in <build>/bin.
+function(windtunnel_program name)
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE ${WINDTUNNEL_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  if(ARG_TORCH)
+    windtunnel_use_torch(${name})
+  endif()
+endfunction()
+
+# One test binary per folder; every TEST is a test of its own for ctest.
+function(windtunnel_tests name)
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;LINK" ${ARGN})
+  set(torch)
+  if(ARG_TORCH)
+    set(torch TORCH)
+  endif()
+  windtunnel_program(${name}_tests ${torch} SOURCES ${ARG_SOURCES}
+    LINK ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name}_tests PRIVATE
+    WINDTUNNEL_SOURCE_DIR="${CMAKE_SOURCE_DIR}" WINDTUNNEL_BINARY_DIR="${CMAKE_BINARY_DIR}/bin")
+  gtest_discover_tests(${name}_tests DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300)
+endfunction()
+
+# The files of `target` see LibTorch through one precompiled header, built once. Parsing its headers
+# costs seconds a file otherwise.
+function(windtunnel_use_torch target)
+  target_link_libraries(${target} PRIVATE torch::torch)
+  target_compile_options(${target} PRIVATE ${WINDTUNNEL_TORCH_OPTIONS})
+  if(NOT TARGET wt_torch_headers)
+    file(WRITE ${CMAKE_BINARY_DIR}/torch_headers.cpp "")
+    add_library(wt_torch_headers OBJECT ${CMAKE_BINARY_DIR}/torch_headers.cpp)
+    target_link_libraries(wt_torch_headers PRIVATE torch::torch)
+    target_include_directories(wt_torch_headers PRIVATE ${CMAKE_SOURCE_DIR})
+    target_compile_options(wt_torch_headers PRIVATE ${WINDTUNNEL_WARNINGS} ${WINDTUNNEL_TORCH_OPTIONS})
+    target_precompile_headers(wt_torch_headers PRIVATE ${CMAKE_SOURCE_DIR}/kernels/torch_headers.h)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM wt_torch_headers)
+endfunction()

@@ -1,0 +1,46 @@
+#pragma once
+// Training batches: documents in a random order per epoch, packed one after the other into rows.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "corpus/packed_corpus.h"
+
+namespace windtunnel::corpus {
+
+struct BatchShape {
+  int64_t rows = 8;
+  /// T; a row holds T + 1 tokens: inputs are the first T, targets the last T.
+  int64_t context_tokens = 256;
+};
+
+struct Batch {
+  /// rows x (T + 1), row-major.
+  std::vector<int64_t> tokens;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  /// Which batch of the run this is, from 0.
+  int64_t index = 0;
+};
+
+/// Batches of a run. The order of documents is a function of (seed, epoch), so any batch can be
+/// made from its index: resuming at batch k gives the bits an uninterrupted run would have seen. A
+/// thread prepares the next batches while the current one is in use.
+class BatchStream {
+ public:
+  BatchStream(const std::filesystem::path& corpus_folder, const BatchShape& shape, uint64_t seed,
+              int64_t first_batch = 0);
+  ~BatchStream();
+
+  Batch next();
+
+  /// Passes over the training split that the first `batches` batches make.
+  double epochs(int64_t batches) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace windtunnel::corpus

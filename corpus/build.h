@@ -1,0 +1,82 @@
+#pragma once
+// From a recipe to a packed corpus: fetch, unpack, extract text, deduplicate, split, tokenize,
+// pack.
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "corpus/packed_corpus.h"
+
+namespace windtunnel::corpus {
+
+/// One source of a recipe.
+struct SourceConfig {
+  /// A Debian package, fetched with apt and unpacked without installing; or empty for `files`.
+  std::string package;
+  /// Glob patterns, inside the package or on this machine ("notes/**/*.txt").
+  std::vector<std::string> files;
+  /// How a file becomes text: "plain", "rst", "html", "pod" ...; see corpus/extractors/.
+  std::string extractor = "plain";
+  /// What kind of text this is; kept per document for reports by domain.
+  std::string domain = "text";
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("package", self.package,
+          {.help = "Debian package to fetch; empty: files on this machine"});
+    visit("files", self.files, {.help = "glob patterns; inside the package if there is one"});
+    visit("extractor", self.extractor,
+          {.help = "how a file becomes text; windtunnel list extractors"});
+    visit("domain", self.domain, {.help = "label for reports by domain"});
+  }
+};
+
+struct CorpusRecipe {
+  std::string name;
+  std::vector<SourceConfig> sources;
+  int64_t vocabulary_size = 1024;
+  /// Share of documents, chosen by their hash, that are held out.
+  double validation_fraction = 0.02;
+  /// At most this many validation bytes are kept (whole documents), 0: no limit. Evaluation reads
+  /// all.
+  int64_t max_validation_bytes = 400'000;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("name", self.name, {.help = "name of the corpus"});
+    visit("sources", self.sources, {.help = "where the text comes from"});
+    visit("vocabulary_size", self.vocabulary_size,
+          {.help = "tokens of the tokenizer, special tokens included",
+           .unit = "tokens",
+           .minimum = 260,
+           .maximum = 1 << 20});
+    visit("validation_fraction", self.validation_fraction,
+          {.help = "share of documents held out, by document hash",
+           .exclusive_minimum = 0,
+           .exclusive_maximum = 1});
+    visit("max_validation_bytes", self.max_validation_bytes,
+          {.help = "limit of the validation text, whole documents; 0: none",
+           .unit = "bytes",
+           .minimum = 0});
+  }
+};
+
+/// Reads programs/corpora/NAME.yaml (or .json). Errors: ConfigError.
+CorpusRecipe read_recipe(const std::filesystem::path& file);
+
+/// What build_corpus says while it works: a phase ("fetch", "extract", "tokenizer", "pack"), the
+/// fraction of that phase, and a detail for people.
+using BuildProgress =
+    std::function<void(const std::string& phase, double fraction, const std::string& detail)>;
+
+/// Makes the corpus in `folder`, or returns at once if the same one is there already. Packages are
+/// kept under `cache`. Interrupted at any time: the same call continues. Errors: Error if apt is
+/// missing or fails (says what to do instead), if no source gives text, or if the validation split
+/// would be empty.
+CorpusManifest build_corpus(const CorpusRecipe& recipe, const std::filesystem::path& folder,
+                            const std::filesystem::path& cache, const BuildProgress& progress = {});
+
+}  // namespace windtunnel::corpus

@@ -1,0 +1,37 @@
+#pragma once
+// Counts without building: parameters, FLOPs per token, memory. Tests hold it against what is
+// allocated.
+
+#include <map>
+#include <string>
+
+#include "model/model_config.h"
+
+namespace windtunnel::model {
+
+struct Census {
+  int64_t parameters_total = 0;
+  /// Everything a token uses except the token embedding table (a look-up), head included.
+  int64_t parameters_active = 0;
+  std::map<std::string, int64_t> parameters_by_component;
+  /// Forward and backward (3 x forward), exact: causal, windowed, K of E experts, head.
+  double flops_per_token_exact = 0;
+  /// 6 x parameters_active: the convention of C = 6ND.
+  double flops_per_token_six_n = 0;
+  std::map<std::string, double> flops_per_token_by_component;
+  /// Estimates for one training step with `tokens_per_micro_batch` tokens in flight, fp32.
+  double weights_bytes = 0;
+  double gradients_bytes = 0;
+  double optimizer_bytes = 0;
+  double activations_bytes = 0;
+  double peak_bytes() const {
+    return weights_bytes + gradients_bytes + optimizer_bytes + activations_bytes;
+  }
+};
+
+/// `config` must be resolved. Cost: microseconds.
+Census census(const ModelConfig& config, int64_t tokens_per_micro_batch);
+
+base::Json to_json(const Census& census);
+
+}  // namespace windtunnel::model

@@ -1,0 +1,73 @@
+#pragma once
+// The language model: embedding, the layers of the pattern, norm, untied head.
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "model/model_config.h"
+
+namespace windtunnel::model {
+
+/// What a parameter is for; optimizers choose their groups by it, never by name.
+enum class ParameterRole { kEmbedding, kHead, kMatrix, kExpertMatrices, kRouter, kScalar };
+
+struct Parameter {
+  /// Stable, e.g. "layers.3.experts.up": the name in checkpoints.
+  std::string name;
+  torch::Tensor tensor;
+  ParameterRole role;
+};
+
+/// How one layer's router spreads tokens, measured over a batch or a whole evaluation.
+struct RouterHealth {
+  int position = 0;
+  /// Entropy of the expert load over log E, in [0, 1]; 1 is even.
+  double load_entropy = 0;
+  /// Standard deviation over mean of the load.
+  double load_cv = 0;
+  /// Share of the busiest expert; 1/E is even.
+  double max_load = 0;
+};
+
+struct ModelOutput {
+  torch::Tensor logits_BTV;
+  /// Load-balance and z losses, already weighted; undefined outside training or without experts.
+  torch::Tensor auxiliary_loss;
+};
+
+class LanguageModel : public torch::nn::Module {
+ public:
+  /// `config` must be resolved. Weights are drawn on the CPU from `weights`, so that they are the
+  /// same on every device; move the model with to().
+  LanguageModel(const ModelConfig& config, base::RandomStream weights);
+  ~LanguageModel() override;
+
+  /// tokens_BT is int64, T <= context_tokens. Position t of the logits predicts token t + 1.
+  ModelOutput forward(const torch::Tensor& tokens_BT);
+
+  /// All parameters in a fixed order.
+  std::vector<Parameter> parameters_with_roles() const;
+  /// State that is saved but not trained (router biases, their averages); in checkpoints too.
+  std::vector<std::pair<std::string, torch::Tensor>> state_buffers() const;
+
+  /// Router bias updates; call once after each optimizer step, under no_grad.
+  void after_optimizer_step();
+
+  /// Load since the last reset, one entry per expert layer; reading it synchronises with the
+  /// device.
+  std::vector<RouterHealth> router_health() const;
+  void reset_router_health();
+
+  const ModelConfig& config() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace windtunnel::model

@@ -1,0 +1,53 @@
+#pragma once
+// What a model is, as data. Free of LibTorch: the control program reads, checks and counts models
+// without building one.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "base/error.h"
+
+namespace windtunnel::model {
+
+/// The JSON Schema of `model.layers`, made from the registry of layer kinds (layer_kind.h).
+base::Json layers_schema();
+
+/// A decoder-only language model.
+struct ModelConfig {
+  /// One letter per position, each attention or feed-forward; see pattern.h.
+  std::string pattern = "*D*E";
+  int64_t width = 64;
+  int64_t context_tokens = 256;
+  /// 0 stands for the corpus's; a resolved configuration always has the number.
+  int64_t vocabulary_size = 0;
+  /// Options of each layer kind under its letter: {"*": {...}, "E": {...}}.
+  base::Json layers = base::Json::object();
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("pattern", self.pattern,
+          {.help = "layer kinds in order, one letter each, e.g. *D*E or *D(*E)3",
+           .source = "windtunnel list layers"});
+    visit("width", self.width,
+          {.help = "size of the residual stream", .minimum = 8, .maximum = 65536});
+    visit("context_tokens", self.context_tokens,
+          {.help = "tokens a row holds, T", .unit = "tokens", .minimum = 2, .maximum = 1 << 20});
+    visit("vocabulary_size", self.vocabulary_size,
+          {.help = "tokens the model knows; 0 takes the corpus's",
+           .unit = "tokens",
+           .minimum = 0,
+           .maximum = 1 << 24});
+    visit("layers", self.layers,
+          {.help = "options of each layer kind, under its letter", .schema = layers_schema()});
+  }
+};
+
+/// Fills in every default: canonical pattern, all options of the kinds the pattern uses (and only
+/// those), the vocabulary if `corpus_vocabulary` > 0 and none is set.
+/// Errors: ConfigError with every rule broken (illegal letters, heads that do not divide, K > E
+/// ...).
+ModelConfig resolve(const ModelConfig& config, int64_t corpus_vocabulary = 0);
+
+}  // namespace windtunnel::model

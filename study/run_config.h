@@ -1,0 +1,167 @@
+#pragma once
+// The configuration of one run: the contract between the control program and the trainer.
+
+#include "base/config.h"
+#include "model/model_config.h"
+
+namespace windtunnel::study {
+
+struct DataConfig {
+  /// Folder of a packed corpus (corpus/packed_corpus.h).
+  std::string corpus;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("corpus", self.corpus,
+          {.help = "folder of a packed corpus; windtunnel corpus makes one"});
+  }
+};
+
+struct BudgetConfig {
+  /// "seconds" counts measured training only: neither start-up, warm-up nor evaluation.
+  std::string kind = "seconds";
+  double amount = 10;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("kind", self.kind,
+          {.help =
+               "what the budget counts; flops by the exact ledger, tokens_per_parameter per active "
+               "parameter",
+           .choices = {"seconds", "steps", "tokens", "flops", "tokens_per_parameter"}});
+    visit("amount", self.amount, {.help = "how much of it", .exclusive_minimum = 0});
+  }
+};
+
+struct ScheduleConfig {
+  std::string kind = "cosine";
+  double warmup_fraction = 0.05;
+  double final_fraction = 0.1;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("kind", self.kind,
+          {.help = "shape of the learning rate over the budget's own progress from 0 to 1",
+           .choices = {"cosine", "wsd", "constant"}});
+    visit("warmup_fraction", self.warmup_fraction,
+          {.help = "share of the budget over which the rate rises from 0",
+           .minimum = 0,
+           .maximum = 0.9});
+    visit("final_fraction", self.final_fraction,
+          {.help = "rate at the end over the peak", .minimum = 0, .maximum = 1});
+  }
+};
+
+struct OptimizerConfig {
+  /// For weight matrices; everything else always trains with AdamW.
+  std::string matrices = "muon";
+  double learning_rate = 0.02;
+  double weight_decay = 0.1;
+  double gradient_clip_norm = 1.0;
+  double adam_beta1 = 0.9;
+  double adam_beta2 = 0.95;
+  double adam_epsilon = 1e-8;
+  double muon_momentum = 0.95;
+  double muon_beta2 = 0.95;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("matrices", self.matrices,
+          {.help = "optimizer of weight matrices; embeddings, head and scalars use adamw",
+           .choices = {"muon", "adamw"}});
+    visit("learning_rate", self.learning_rate,
+          {.help = "peak rate of AdamW; Muon's is this times 0.2 sqrt(max(d_in, d_out))",
+           .exclusive_minimum = 0,
+           .maximum = 10});
+    visit("weight_decay", self.weight_decay, {.help = "decoupled", .minimum = 0, .maximum = 10});
+    visit("gradient_clip_norm", self.gradient_clip_norm,
+          {.help = "global norm above which gradients are scaled down", .exclusive_minimum = 0});
+    visit("adam_beta1", self.adam_beta1,
+          {.help = "decay of the first moment", .minimum = 0, .exclusive_maximum = 1});
+    visit("adam_beta2", self.adam_beta2,
+          {.help = "decay of the second moment", .minimum = 0, .exclusive_maximum = 1});
+    visit("adam_epsilon", self.adam_epsilon, {.help = "added to the root", .exclusive_minimum = 0});
+    visit("muon_momentum", self.muon_momentum,
+          {.help = "Nesterov momentum", .minimum = 0, .exclusive_maximum = 1});
+    visit("muon_beta2", self.muon_beta2,
+          {.help = "decay of the per-row or per-column second moment",
+           .minimum = 0,
+           .exclusive_maximum = 1});
+  }
+};
+
+struct TrainConfig {
+  BudgetConfig budget;
+  int64_t tokens_per_step = 2048;
+  /// 0: all rows of a step at once.
+  int64_t micro_batch_rows = 0;
+  OptimizerConfig optimizer;
+  ScheduleConfig schedule;
+  std::string precision = "float32";
+  std::string device = "cpu";
+  int threads = 1;
+  /// Owned by the harness; a proposal cannot set it.
+  int64_t seed = 1;
+  double checkpoint_every_seconds = 30;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("budget", self.budget, {.help = "how long to train"});
+    visit("tokens_per_step", self.tokens_per_step,
+          {.help = "tokens of one optimizer step; a multiple of model.context_tokens",
+           .unit = "tokens",
+           .minimum = 1});
+    visit("micro_batch_rows", self.micro_batch_rows,
+          {.help = "rows in memory at once; 0: all of a step", .unit = "rows", .minimum = 0});
+    visit("optimizer", self.optimizer, {.help = "how weights are updated"});
+    visit("schedule", self.schedule, {.help = "learning rate over the run"});
+    visit("precision", self.precision,
+          {.help = "auto measures bfloat16 against float32 at start and records the choice",
+           .choices = {"float32", "bfloat16", "auto"}});
+    visit("device", self.device, {.help = "where to train", .choices = {"cpu", "cuda"}});
+    visit("threads", self.threads,
+          {.help = "CPU threads of the process", .minimum = 1, .maximum = 1024});
+    visit("seed", self.seed, {.help = "gives all random streams of the run", .minimum = 0});
+    visit("checkpoint_every_seconds", self.checkpoint_every_seconds,
+          {.help = "pause between checkpoints; the last step is always saved",
+           .unit = "seconds",
+           .exclusive_minimum = 0});
+  }
+};
+
+struct EvaluationConfig {
+  int64_t rows = 16;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("rows", self.rows, {.help = "rows of context_tokens evaluated at once", .minimum = 1});
+  }
+};
+
+struct RunConfig {
+  model::ModelConfig model;
+  DataConfig data;
+  TrainConfig train;
+  EvaluationConfig evaluation;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("model", self.model, {.help = "the language model"});
+    visit("data", self.data, {.help = "what it reads"});
+    visit("train", self.train, {.help = "how it trains"});
+    visit("evaluation", self.evaluation, {.help = "how it is scored"});
+  }
+};
+
+/// Checks a configuration as far as that goes without a device and fills in everything that is
+/// derived: model options, canonical pattern, vocabulary from the corpus if data.corpus is there.
+/// Errors: ConfigError with all problems; `subject` names the document.
+RunConfig resolve_run_config(const base::Json& document, const std::string& subject);
+
+/// Identity of an experiment: the resolved configuration without the seed.
+std::string config_fingerprint(const RunConfig& config);
+
+/// Steps of the budget where that is known before training (all kinds but seconds), else 0.
+int64_t planned_steps(const RunConfig& config);
+
+}  // namespace windtunnel::study

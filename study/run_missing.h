@@ -1,0 +1,29 @@
+#pragma once
+// Runs a set of requests through a journal, so that any of them survives a kill and none runs
+// twice.
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "study/journal.h"
+#include "study/runner.h"
+
+namespace windtunnel::study {
+
+struct PlannedRun {
+  RunRequest request;
+  std::optional<int64_t> experiment;
+};
+
+/// Runs what is missing of `plan`, as many at once as the runner has slots. Finished runs are taken
+/// from the journal; one whose record.json was written but not yet journalled is adopted; the rest
+/// is started, in order. Returns the records in the order of the plan.
+///
+/// `on_tick` is called several times a second while something runs, for progress.
+/// Errors: Interrupted, after stopping what is in flight, when a stop was asked for.
+std::vector<RunRecord> run_missing(const std::vector<PlannedRun>& plan, Journal& journal,
+                                   Runner& runner, const std::filesystem::path& study,
+                                   const std::function<void(const Runner&)>& on_tick = {});
+
+}  // namespace windtunnel::study

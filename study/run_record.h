@@ -1,0 +1,202 @@
+#pragma once
+// What a run leaves, in its folder:
+//
+//   config.json       resolved configuration, before anything starts
+//   curve.jsonl       one CurvePoint a line, as it trains
+//   stdout.log        what the processes printed
+//   checkpoint/       weights.safetensors, optimizer.safetensors, manifest.json
+//   train.json        TrainResult, written by the trainer at its end
+//   evaluation.json   EvaluationResult, written by the evaluating process
+//   record.json       RunRecord, written last by the control program
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+
+namespace windtunnel::study {
+
+/// How a run ended. Stored by name; the names are a stable interface.
+///   completed  diverged  out_of_memory  timed_out  crashed  interrupted  refused
+/// "refused": the configuration asks for what this machine or corpus cannot give.
+namespace outcome {
+inline constexpr const char* kCompleted = "completed";
+inline constexpr const char* kDiverged = "diverged";
+inline constexpr const char* kOutOfMemory = "out_of_memory";
+inline constexpr const char* kTimedOut = "timed_out";
+inline constexpr const char* kCrashed = "crashed";
+inline constexpr const char* kInterrupted = "interrupted";
+inline constexpr const char* kRefused = "refused";
+}  // namespace outcome
+
+struct CurvePoint {
+  int64_t step = 0;
+  int64_t tokens = 0;
+  /// Of the budget, in [0, 1].
+  double progress = 0;
+  double training_seconds = 0;
+  /// Training loss, cross-entropy without auxiliary terms; mean since the last point.
+  std::optional<double> loss_nats_per_token;
+  double learning_rate = 0;
+  std::optional<double> gradient_norm;
+  double tokens_per_second = 0;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("step", self.step, {.help = "optimizer steps done"});
+    visit("tokens", self.tokens, {.help = "tokens trained on"});
+    visit("progress", self.progress, {.help = "of the budget, 0 to 1"});
+    visit("training_seconds", self.training_seconds, {.help = "measured training time so far"});
+    visit("loss_nats_per_token", self.loss_nats_per_token, {.help = "mean since the last point"});
+    visit("learning_rate", self.learning_rate, {.help = "AdamW's"});
+    visit("gradient_norm", self.gradient_norm, {.help = "before clipping"});
+    visit("tokens_per_second", self.tokens_per_second, {.help = "since the last point"});
+  }
+};
+
+/// Where the wall-clock time of a run went. Absent parts did not happen.
+struct PhaseSeconds {
+  std::optional<double> startup;
+  std::optional<double> warmup;
+  std::optional<double> training;
+  std::optional<double> checkpoint;
+  std::optional<double> evaluation;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("startup", self.startup,
+          {.help = "process start to first warm-up step", .unit = "seconds"});
+    visit("warmup", self.warmup,
+          {.help = "steps that are undone and do not count", .unit = "seconds"});
+    visit("training", self.training, {.help = "what the budget counts", .unit = "seconds"});
+    visit("checkpoint", self.checkpoint, {.help = "writing checkpoints", .unit = "seconds"});
+    visit("evaluation", self.evaluation, {.help = "the evaluating process", .unit = "seconds"});
+  }
+};
+
+struct TrainResult {
+  std::string outcome = outcome::kCrashed;
+  std::string message;
+  std::optional<int64_t> steps;
+  std::optional<int64_t> tokens;
+  std::optional<double> epochs;
+  std::optional<double> flops_exact;
+  std::optional<double> loss_nats_per_token;
+  std::optional<double> tokens_per_second;
+  std::optional<double> peak_memory_bytes;
+  std::string device_name;
+  std::string precision;
+  /// SHA-256 of checkpoint/weights.safetensors; the evaluation must have read the same.
+  std::string weights_sha256;
+  PhaseSeconds seconds;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("outcome", self.outcome, {.help = "how the run ended"});
+    visit("message", self.message, {.help = "one sentence for people"});
+    visit("steps", self.steps, {.help = "optimizer steps"});
+    visit("tokens", self.tokens, {.help = "tokens trained on"});
+    visit("epochs", self.epochs, {.help = "passes over the training split"});
+    visit("flops_exact", self.flops_exact, {.help = "training FLOPs by the exact ledger"});
+    visit("loss_nats_per_token", self.loss_nats_per_token, {.help = "training loss, last tenth"});
+    visit("tokens_per_second", self.tokens_per_second, {.help = "over measured training"});
+    visit("peak_memory_bytes", self.peak_memory_bytes, {.help = "of the process or device"});
+    visit("device_name", self.device_name, {.help = "CPU or GPU model"});
+    visit("precision", self.precision, {.help = "used, after auto"});
+    visit("weights_sha256", self.weights_sha256, {.help = "of the saved weights"});
+    visit("seconds", self.seconds, {.help = "where the time went"});
+  }
+};
+
+struct LayerHealth {
+  int position = 0;
+  double load_entropy = 0;
+  double load_cv = 0;
+  double max_load = 0;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("position", self.position, {.help = "position in the pattern, from 0"});
+    visit("load_entropy", self.load_entropy, {.help = "over log E; 1 is even"});
+    visit("load_cv", self.load_cv, {.help = "standard deviation over mean of the load"});
+    visit("max_load", self.max_load, {.help = "share of the busiest expert"});
+  }
+};
+
+struct EvaluationResult {
+  double bits_per_byte = 0;
+  double total_nats = 0;
+  int64_t bytes = 0;
+  int64_t tokens = 0;
+  int64_t documents = 0;
+  double seconds = 0;
+  std::string weights_sha256;
+  std::string validation_text_sha256;
+  std::vector<LayerHealth> router_health;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("bits_per_byte", self.bits_per_byte, {.help = "total_nats / ln 2 / bytes"});
+    visit("total_nats", self.total_nats, {.help = "negative log-likelihood of the text"});
+    visit("bytes", self.bytes, {.help = "raw bytes of the text"});
+    visit("tokens", self.tokens, {.help = "tokens scored, special tokens not"});
+    visit("documents", self.documents, {.help = "documents, each scored on its own"});
+    visit("seconds", self.seconds, {.help = "wall clock"});
+    visit("weights_sha256", self.weights_sha256, {.help = "of the weights that were read"});
+    visit("validation_text_sha256", self.validation_text_sha256,
+          {.help = "of the text that was scored"});
+    visit("router_health", self.router_health, {.help = "per expert layer, over the text"});
+  }
+};
+
+struct RunRecord {
+  std::string id;
+  /// "baseline", "candidate", "ladder", "run".
+  std::string purpose = "run";
+  int64_t seed = 0;
+  std::string config_fingerprint;
+  std::string data_fingerprint;
+  /// Records with different keys must not be compared; see comparability_key().
+  std::string comparability_key;
+  std::string code_version;
+  int64_t parameters_total = 0;
+  int64_t parameters_active = 0;
+  double flops_per_token_exact = 0;
+  TrainResult train;
+  std::optional<EvaluationResult> evaluation;
+  std::string started_at;
+  double wall_seconds = 0;
+
+  bool completed() const { return train.outcome == outcome::kCompleted && evaluation.has_value(); }
+  std::optional<double> bits_per_byte() const {
+    return completed() ? std::optional<double>(evaluation->bits_per_byte) : std::nullopt;
+  }
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("id", self.id, {.help = "folder name under runs/"});
+    visit("purpose", self.purpose, {.help = "what the run was for"});
+    visit("seed", self.seed, {.help = "of all its random streams"});
+    visit("config_fingerprint", self.config_fingerprint,
+          {.help = "of the configuration without seed"});
+    visit("data_fingerprint", self.data_fingerprint, {.help = "of the corpus manifest"});
+    visit("comparability_key", self.comparability_key, {.help = "equal keys may be compared"});
+    visit("code_version", self.code_version, {.help = "of the trainer that ran"});
+    visit("parameters_total", self.parameters_total, {.help = "all weights"});
+    visit("parameters_active", self.parameters_active,
+          {.help = "used by one token, embedding table not"});
+    visit("flops_per_token_exact", self.flops_per_token_exact, {.help = "forward and backward"});
+    visit("train", self.train, {.help = "what the trainer reported"});
+    visit("evaluation", self.evaluation, {.help = "what the evaluating process reported"});
+    visit("started_at", self.started_at, {.help = "UTC"});
+    visit("wall_seconds", self.wall_seconds, {.help = "from start to record", .unit = "seconds"});
+  }
+};
+
+/// Data, validation split, budget, device, precision and threads: what must be equal for two
+/// bits-per-byte figures to be compared. Sizes of a ladder share data and device but not the
+/// budget; they go by data_fingerprint.
+std::string comparability_key(const struct RunConfig& config, const std::string& data_fingerprint);
+
+}  // namespace windtunnel::study
