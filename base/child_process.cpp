@@ -139,10 +139,14 @@ std::optional<ExitStatus> ChildProcess::wait_for(milliseconds limit) {
   }
 }
 
+void ChildProcess::ask_to_stop() {
+  if (!poll()) ::kill(-pid_, SIGTERM);
+}
+
 ExitStatus ChildProcess::stop(milliseconds grace) {
   if (!poll()) {
     if (grace.count() > 0) {
-      ::kill(-pid_, SIGTERM);
+      ask_to_stop();
       wait_for(grace);
     }
     ::kill(-pid_, SIGKILL);

@@ -52,6 +52,8 @@ class ChildProcess {
   std::optional<ExitStatus> poll();
   /// Waits at most `limit`.
   std::optional<ExitStatus> wait_for(std::chrono::milliseconds limit);
+  /// TERM to the group, without waiting.
+  void ask_to_stop();
   /// TERM to the group, `grace`, then KILL to the group. Returns when it has ended.
   ExitStatus stop(std::chrono::milliseconds grace);
 

@@ -1,0 +1,121 @@
+#include "base/files.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "base/error.h"
+#include "tests/support/temporary_folder.h"
+
+namespace windtunnel::base {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using tests::TemporaryFolder;
+
+TEST(Files, AnAtomicWriteMakesFoldersAndReplacesTheContent) {
+  const TemporaryFolder folder;
+  const fs::path file = folder / "a/b/c.txt";
+  write_file_atomic(file, "one");
+  write_file_atomic(file, std::string("tw\0o", 4));
+  EXPECT_EQ(read_file(file), std::string("tw\0o", 4));
+  EXPECT_EQ(std::distance(fs::directory_iterator(file.parent_path()), {}), 1);
+}
+
+TEST(Files, AFailedWriteNamesTheFileAndKeepsTheOldContent) {
+  const TemporaryFolder folder;
+  const fs::path file = folder / "state.json";
+  write_file_atomic(file, "old");
+  // A limit on the file size fails a write half-way, as a full disk does.
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{1000, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  std::string message;
+  try {
+    write_file_atomic(file, std::string(5000, 'x'));
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_THAT(message, HasSubstr("cannot write " + file.string() + ": File too large"));
+  EXPECT_EQ(read_file(file), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(Files, AMissingFileIsNamed) {
+  try {
+    read_file("/nowhere/at/all");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("cannot read /nowhere/at/all: No such file"));
+  }
+}
+
+TEST(Files, AFolderIsReplacedAsAWhole) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder / "new/x", "1");
+  write_file_atomic(folder / "there/old", "2");
+  replace_folder(folder / "new", folder / "there");
+  EXPECT_TRUE(fs::exists(folder / "there/x"));
+  EXPECT_FALSE(fs::exists(folder / "there/old"));
+  EXPECT_FALSE(fs::exists(folder / "new"));
+}
+
+TEST(Files, LeftoversOfAnInterruptedWriteAreSwept) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder / "keep", "1");
+  std::ofstream(temporary_name(folder / "keep")) << "half";
+  remove_leftovers(folder.path());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(Files, GlobTakesStarsWithinAFolderAndDoubleStarsAcross) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a.txt", "b.md", "x/c.txt", "x/y/d.txt"})
+    write_file_atomic(folder / name, "");
+  const auto names = [&](const std::string& pattern) {
+    std::vector<std::string> result;
+    for (const fs::path& path : glob((folder / pattern).string())) {
+      result.push_back(path.lexically_relative(folder.path()).string());
+    }
+    return result;
+  };
+  EXPECT_THAT(names("*.txt"), ElementsAre("a.txt"));
+  EXPECT_THAT(names("**/*.txt"), ElementsAre("a.txt", "x/c.txt", "x/y/d.txt"));
+  EXPECT_THAT(names("b.md"), ElementsAre("b.md"));
+}
+
+TEST(FolderLock, AFolderOwnedByALivingProcessIsRefusedAndFreedByItsDeath) {
+  const TemporaryFolder folder;
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t holder = fork();
+  if (holder == 0) {
+    const FolderLock lock(folder.path());
+    [[maybe_unused]] const ssize_t written = write(ready[1], "x", 1);
+    pause();
+    _exit(0);
+  }
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  try {
+    const FolderLock lock(folder.path());
+    FAIL() << "locked twice";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("is in use by process " + std::to_string(holder)));
+  }
+  kill(holder, SIGKILL);
+  waitpid(holder, nullptr, 0);
+  const FolderLock lock(folder.path());
+}
+
+}  // namespace
+}  // namespace windtunnel::base
