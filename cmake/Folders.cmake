@@ -25,8 +25,14 @@ function(windtunnel_library name)
   target_link_libraries(wt_${name} INTERFACE $<LINK_LIBRARY:WHOLE_ARCHIVE,wt_${name}_files>)
 endfunction()
 
-# A program; OUTPUT names the file, which lands in <build>/bin.
+# A program, <build>/bin/<name>. The target `programs` is all of them, without the tests.
+add_custom_target(programs)
 function(windtunnel_program name)
+  windtunnel_executable(${name} ${ARGN})
+  add_dependencies(programs ${name})
+endfunction()
+
+function(windtunnel_executable name)
   cmake_parse_arguments(ARG "TORCH" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
@@ -44,7 +50,7 @@ function(windtunnel_tests name)
   if(ARG_TORCH)
     set(torch TORCH)
   endif()
-  windtunnel_program(${name}_tests ${torch} SOURCES ${ARG_SOURCES}
+  windtunnel_executable(${name}_tests ${torch} SOURCES ${ARG_SOURCES}
     LINK ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name}_tests PRIVATE
     WINDTUNNEL_SOURCE_DIR="${CMAKE_SOURCE_DIR}" WINDTUNNEL_BINARY_DIR="${CMAKE_BINARY_DIR}/bin")
