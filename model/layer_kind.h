@@ -29,6 +29,11 @@ struct LayerCensus {
 struct LayerKind {
   char letter;
   bool is_attention = false;
+  /// JSON Schema of the options. A function, because it may list the kinds of another registry
+  /// (routers), which is complete only once main has begun; base::Kind::options stays empty here.
+  base::Json (*options_schema)();
+  /// All options with their defaults, laid over by those given.
+  base::Json (*complete)(const base::Json& given);
   /// Rules beyond the schema; paths are relative to the options, e.g. "head_size". May be empty.
   std::vector<base::Problem> (*problems)(const base::Json& options, const ModelConfig& model);
   /// `attention_index` counts attention layers from 0 (window patterns), of `attention_layers`.

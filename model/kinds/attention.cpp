@@ -1,0 +1,106 @@
+#include "model/kinds/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/complete_options.h"
+#include "model/layer_kind.h"
+
+namespace windtunnel::model {
+
+AttentionShape attention_shape(const AttentionOptions& options, const ModelConfig& model) {
+  AttentionShape shape{.kv_heads = options.kv_heads, .head_size = options.head_size};
+  if (shape.head_size == 0) {
+    int64_t heads = std::max<int64_t>(2, model.width / 128);
+    while (heads > 1 && model.width % (2 * heads) != 0) --heads;
+    shape.head_size = model.width / heads;
+  }
+  shape.query_heads = model.width / shape.head_size;
+  const auto head_size = static_cast<double>(shape.head_size);
+  const double largest =
+      options.initial_logit_scale > 0 ? options.initial_logit_scale : std::sqrt(head_size);
+  shape.logit_scale_per_product = largest / head_size;
+  return shape;
+}
+
+int64_t attention_window(const AttentionOptions& options, int64_t context_tokens, int index,
+                         int layers) {
+  const char letter = options.windows[static_cast<size_t>(index) % options.windows.size()];
+  if (letter == 'L' || index + 1 == layers) return context_tokens;
+  return std::max<int64_t>(1, context_tokens / 2);
+}
+
+namespace {
+
+/// Mean over a row of the keys a causal query sees within `window`.
+double mean_keys(int64_t context_tokens, int64_t window) {
+  const auto rows = static_cast<double>(context_tokens);
+  const auto width = static_cast<double>(std::min(window, context_tokens));
+  return (width * (width + 1) / 2 + (rows - width) * width) / rows;
+}
+
+std::vector<base::Problem> problems(const base::Json& json, const ModelConfig& model) {
+  const auto options = base::from_trusted_json<AttentionOptions>(json);
+  std::vector<base::Problem> found;
+  const std::string width = std::to_string(model.width);
+  if (options.windows.empty() || options.windows.find_first_not_of("SL") != std::string::npos) {
+    found.push_back({"windows", base::Json(options.windows).dump(),
+                     "must be one or more of the letters S and L, for instance SSSL"});
+  }
+  if (options.head_size % 2 != 0) {
+    found.push_back({"head_size", std::to_string(options.head_size),
+                     "must be even, because rotary positions turn pairs of values"});
+  } else if (options.head_size == 0 && model.width % 2 != 0) {
+    found.push_back({"head_size", "0",
+                     "no even head size divides model.width = " + width + "; make the width even"});
+  } else if (options.head_size > 0 && model.width % options.head_size != 0) {
+    found.push_back({"head_size", std::to_string(options.head_size),
+                     "must divide model.width = " + width + ", or be 0 to follow it"});
+  } else {
+    const int64_t heads = attention_shape(options, model).query_heads;
+    if (heads % options.kv_heads != 0) {
+      found.push_back({"kv_heads", std::to_string(options.kv_heads),
+                       "must divide the number of query heads, model.width / head_size = " +
+                           std::to_string(heads)});
+    }
+  }
+  return found;
+}
+
+LayerCensus census(const base::Json& json, const ModelConfig& model, int attention_index,
+                   int attention_layers) {
+  const auto options = base::from_trusted_json<AttentionOptions>(json);
+  const AttentionShape shape = attention_shape(options, model);
+  const int64_t query = shape.query_heads * shape.head_size;
+  const int64_t keys = shape.kv_heads * shape.head_size;
+  const int64_t matrices = 2 * model.width * query + 2 * model.width * keys;
+  const int64_t window =
+      attention_window(options, model.context_tokens, attention_index, attention_layers);
+  LayerCensus census;
+  census.parameters_total = matrices + 1;  // and the gain of the queries
+  census.parameters_active = census.parameters_total;
+  census.parameters_active_matrices = matrices;
+  census.forward_flops_per_token["attention.projections"] = 2.0 * static_cast<double>(matrices);
+  // Queries times keys, and weights times values.
+  census.forward_flops_per_token["attention.scores"] =
+      4.0 * static_cast<double>(query) * mean_keys(model.context_tokens, window);
+  // Input, normalised input, queries and keys before and after the rotation, values, result.
+  census.saved_values_per_token = static_cast<double>(2 * model.width + 3 * query + 3 * keys);
+  return census;
+}
+
+const base::Registration<LayerKind> registration{{
+    .name = "attention",
+    .summary =
+        "causal self-attention: grouped heads, rotary positions, normalised queries and keys",
+    .source = "Vaswani et al. 2017, arXiv:1706.03762",
+    .entry = {.letter = '*',
+              .is_attention = true,
+              .options_schema = base::schema_of<AttentionOptions>,
+              .complete = complete_options<AttentionOptions>,
+              .problems = problems,
+              .census = census},
+}};
+
+}  // namespace
+}  // namespace windtunnel::model

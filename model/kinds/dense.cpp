@@ -1,0 +1,54 @@
+#include "model/kinds/dense.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/complete_options.h"
+#include "model/kinds/experts.h"
+#include "model/layer_kind.h"
+
+namespace windtunnel::model {
+
+int64_t derived_hidden(int64_t width, double expansion, int64_t parts) {
+  const double units = static_cast<double>(width) * expansion / static_cast<double>(parts);
+  return std::max<int64_t>(8, 8 * std::llround(units / 8));
+}
+
+int64_t dense_hidden(const DenseOptions& options, const ModelConfig& model) {
+  if (options.hidden > 0) return options.hidden;
+  if (model.layers.contains("E")) {
+    const auto experts = layer_options<ExpertsOptions>(model, 'E');
+    return experts.num_active * expert_hidden(experts, model);
+  }
+  return derived_hidden(model.width, kDefaultExpansion, 1);
+}
+
+namespace {
+
+std::vector<base::Problem> problems(const base::Json&, const ModelConfig&) { return {}; }
+
+LayerCensus census(const base::Json& json, const ModelConfig& model, int, int) {
+  const int64_t hidden = dense_hidden(base::from_trusted_json<DenseOptions>(json), model);
+  LayerCensus census;
+  census.parameters_total = 3 * model.width * hidden;
+  census.parameters_active = census.parameters_total;
+  census.parameters_active_matrices = census.parameters_total;
+  census.forward_flops_per_token["dense"] = 2.0 * static_cast<double>(census.parameters_total);
+  // Input, normalised input, gate and up, their product.
+  census.saved_values_per_token = static_cast<double>(2 * model.width + 3 * hidden);
+  return census;
+}
+
+const base::Registration<LayerKind> registration{{
+    .name = "dense",
+    .summary = "gated feed-forward layer that every token passes: down(silu(gate x) * up x)",
+    .source = "Shazeer 2020, arXiv:2002.05202",
+    .entry = {.letter = 'D',
+              .options_schema = base::schema_of<DenseOptions>,
+              .complete = complete_options<DenseOptions>,
+              .problems = problems,
+              .census = census},
+}};
+
+}  // namespace
+}  // namespace windtunnel::model
