@@ -186,7 +186,7 @@ install_libtorch() {
     return
   fi
   find_pip || fail "no python3 with pip here: install python3-pip, or set WINDTUNNEL_LIBTORCH"
-  local partial=$libtorch.partial megabytes=2700 wheels=("torch==$torch_version") leave_out=()
+  local partial=$libtorch.partial megabytes=2720 wheels=("torch==$torch_version") leave_out=()
   if [ "$device" = cpu ]; then
     # Its libtorch_cpu.so needs these two CUDA libraries and none of the others.
     megabytes=531 wheels+=(--no-deps 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cupti==13.0.*')
@@ -214,16 +214,15 @@ find_pip() {
 }
 
 # Only the C++ libraries of the wheels are used, so those for one fixed Python version do, whichever
-# Python runs pip. The pipe carries nothing: its end tells that pip has ended.
+# Python runs pip; they need glibc 2.28. The pipe carries nothing: its end tells that pip has ended.
 download_wheels() {
-  local machine
-  machine=$(uname -m)
+  local platforms=(--platform "manylinux2014_$(uname -m)") minor
+  for minor in {17..28}; do platforms+=(--platform "manylinux_2_${minor}_$(uname -m)"); done
   TMPDIR=$partial/tmp "$python" -m pip download --dest "$partial/wheels" --no-cache-dir \
-    --only-binary=:all: --implementation cp --python-version 3.11 \
-    --platform "manylinux_2_28_$machine" --platform "manylinux_2_17_$machine" \
-    --platform "manylinux2014_$machine" "$@" 3>&1 >>"$log" 2>&1 </dev/null |
+    --only-binary=:all: --implementation cp --python-version 3.11 "${platforms[@]}" "$@" \
+    3>&1 >>"$log" 2>&1 </dev/null |
     while read -r -t 1 || [ $? -gt 128 ]; do
-      progress "step 2 of 4: $(du -sm "$partial/tmp" | cut -f 1) of $megabytes MB"
+      progress "step 2 of 4: $(du -s -BMB "$partial/tmp" | cut -f 1) of ${megabytes}MB"
     done
 }
 
