@@ -71,10 +71,11 @@ struct Flight {
 
 class ProcessRunner final : public Runner {
  public:
-  ProcessRunner(fs::path study, int slots)
+  ProcessRunner(fs::path study, int slots, fs::path trainer)
       : study_(std::move(study)),
         slots_(slots),
-        code_version_(base::short_fingerprint(base::sha256_of_file(trainer_program()))) {}
+        trainer_(std::move(trainer)),
+        code_version_(base::short_fingerprint(base::sha256_of_file(trainer_))) {}
 
   int slots() const override { return slots_; }
   int running() const override { return static_cast<int>(flights_.size()); }
@@ -153,10 +154,10 @@ class ProcessRunner final : public Runner {
     return record;
   }
 
-  static void launch(Flight& flight, const std::string& command) {
+  void launch(Flight& flight, const std::string& command) const {
     const std::string threads = std::to_string(flight.request.config.train.threads);
     flight.child = std::make_unique<base::ChildProcess>(base::ChildOptions{
-        .command = {trainer_program().string(), command, "--run", flight.folder.string()},
+        .command = {trainer_.string(), command, "--run", flight.folder.string()},
         .output_file = flight.folder / "stdout.log",
         .environment = {{"OMP_NUM_THREADS", threads}, {"MKL_NUM_THREADS", threads}},
         .without_environment = hidden_variables()});
@@ -242,14 +243,16 @@ class ProcessRunner final : public Runner {
 
   fs::path study_;
   int slots_;
+  fs::path trainer_;
   std::string code_version_;
   std::vector<std::unique_ptr<Flight>> flights_;
 };
 
 }  // namespace
 
-std::unique_ptr<Runner> make_process_runner(const fs::path& study, int slots) {
-  return std::make_unique<ProcessRunner>(study, slots);
+std::unique_ptr<Runner> make_process_runner(const fs::path& study, int slots,
+                                            const fs::path& trainer) {
+  return std::make_unique<ProcessRunner>(study, slots, trainer);
 }
 
 fs::path trainer_program() {

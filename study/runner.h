@@ -50,9 +50,10 @@ class Runner {
 
 /// The real one: `windtunnel-train` processes under `study`/runs. Deadlines come from the budget; a
 /// completed training is scored by a second process from the saved checkpoint.
-std::unique_ptr<Runner> make_process_runner(const std::filesystem::path& study, int slots);
+std::unique_ptr<Runner> make_process_runner(const std::filesystem::path& study, int slots,
+                                            const std::filesystem::path& trainer);
 
-/// Path of windtunnel-train: beside this program.
+/// Path of windtunnel-train: beside this program. Errors: Error if it is not there.
 std::filesystem::path trainer_program();
 
 /// Environment variables (names of API keys) that no child process may inherit.

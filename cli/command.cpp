@@ -1,0 +1,29 @@
+#include "cli/command.h"
+
+#include <cstdio>
+
+namespace windtunnel::cli {
+
+void add_json_flag(CLI::App& app, bool& json) {
+  app.add_flag("--json", json, "print JSON instead of a table");
+}
+
+void add_dry_run_flag(CLI::App& app, bool& dry_run) {
+  app.add_flag("--dry-run", dry_run, "say what would be done and what it costs, and do nothing");
+}
+
+void add_overrides(CLI::App& app, std::vector<std::string>& overrides) {
+  app.add_option("overrides", overrides, "fields to change, as path=value")
+      ->type_name("PATH=VALUE");
+}
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  if (text.empty() || text.back() != '\n') std::fputc('\n', stdout);
+}
+
+void print(const base::Json& value) {
+  print(value.dump(2, ' ', false, base::Json::error_handler_t::replace));
+}
+
+}  // namespace windtunnel::cli

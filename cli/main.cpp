@@ -1,0 +1,60 @@
+// windtunnel: the control program. Links no LibTorch, so that it answers at once; what needs
+// LibTorch is handed to windtunnel-train.
+
+#include <cstdio>
+
+#include "base/interrupt.h"
+#include "cli/command.h"
+
+namespace windtunnel::cli {
+namespace {
+
+constexpr const char* kAbout =
+    "Windtunnel: is this change to a language model real, and will it last at scale?\n\n"
+    "  windtunnel demo                      everything once, on this machine, in minutes\n"
+    "  windtunnel research programs/X.md    a night of experiments under a program\n"
+    "  windtunnel ladder programs/X.md      a compute-matched ladder of sizes, and its law\n"
+    "  windtunnel fit runs.csv              a law from any table of runs\n";
+
+int run(int argc, char** argv) {
+  CLI::App app(kAbout, "windtunnel");
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "help of every command");
+  int exit_code = base::kExitUsage;
+  for (const auto& kind : Commands::instance().kinds()) {
+    CLI::App* command = app.add_subcommand(kind.name, kind.summary)->group(kind.entry.group);
+    command->footer("Example: " + kind.entry.example);
+    const Action action = kind.entry.setup(*command);
+    command->final_callback([action, &exit_code] { exit_code = action(); });
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // CLI11 prints help for --help and the mistake otherwise.
+    return app.exit(error) == 0 ? base::kExitDone : base::kExitUsage;
+  }
+  return exit_code;
+}
+
+}  // namespace
+}  // namespace windtunnel::cli
+
+int main(int argc, char** argv) {
+  using namespace windtunnel::base;
+  catch_interrupts();
+  try {
+    return windtunnel::cli::run(argc, argv);
+  } catch (const UsageError& error) {
+    std::fprintf(stderr, "windtunnel: %s\n", error.what());
+    return kExitUsage;
+  } catch (const ConfigError& error) {
+    std::fprintf(stderr, "windtunnel: %s\n", error.what());
+    return kExitUsage;
+  } catch (const Interrupted& error) {
+    std::fprintf(stderr, "windtunnel: %s\n", error.what());
+    return kExitInterrupted;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "windtunnel: %s\n", error.what());
+    return kExitFailed;
+  }
+}

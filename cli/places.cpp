@@ -1,0 +1,72 @@
+#include "cli/places.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace windtunnel::cli {
+namespace fs = std::filesystem;
+namespace {
+
+std::string names_in(const fs::path& folder, const std::string& extension,
+                     const std::string& marker) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (!marker.empty() && !fs::exists(entry.path() / marker)) continue;
+    if (!extension.empty() && entry.path().extension() != extension) continue;
+    if (entry.path().filename() == "README.md") continue;
+    names.push_back(extension.empty() ? entry.path().filename().string()
+                                      : entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names.empty() ? "none" : base::join(names, ", ");
+}
+
+}  // namespace
+
+fs::path home() {
+  const char* set = std::getenv("WINDTUNNEL_HOME");
+  return set && *set ? fs::path(set) : fs::path(WINDTUNNEL_SOURCE_DIR);
+}
+
+fs::path find_program(const std::string& text) {
+  if (fs::is_regular_file(text)) return text;
+  for (const fs::path& path : {home() / text, home() / "programs" / (text + ".md")}) {
+    if (fs::is_regular_file(path)) return path;
+  }
+  throw base::UsageError("program '" + text + "' does not exist; give a Markdown file or one of: " +
+                         names_in(home() / "programs", ".md", ""));
+}
+
+fs::path study_folder(const std::string& text) {
+  if (text.find('/') != std::string::npos) return text;
+  return home() / "logs" / text;
+}
+
+fs::path find_study(const std::string& text) {
+  for (const fs::path& path : {fs::path(text), study_folder(text)}) {
+    if (fs::exists(path / "journal.db")) return path;
+  }
+  throw base::UsageError("study '" + text + "' does not exist; studies: " +
+                         names_in(home() / "logs", "", "journal.db"));
+}
+
+fs::path find_run(const std::string& text) {
+  if (fs::exists(fs::path(text) / "config.json")) return text;
+  const size_t slash = text.find('/');
+  if (slash != std::string::npos) {
+    const fs::path path = study_folder(text.substr(0, slash)) / "runs" / text.substr(slash + 1);
+    if (fs::exists(path / "config.json")) return path;
+  }
+  throw base::UsageError("run '" + text +
+                         "' does not exist; give a run folder or STUDY/RUN, e.g. demo/baseline-s1 "
+                         "(windtunnel list runs STUDY names them)");
+}
+
+fs::path cache_folder() { return home() / ".windtunnel" / "packages"; }
+
+}  // namespace windtunnel::cli
