@@ -118,13 +118,8 @@ class ProcessRunner final : public Runner {
   std::vector<RunProgress> progress() const override {
     std::vector<RunProgress> result;
     for (const auto& flight : flights_) {
-      RunProgress glimpse{.id = flight->request.id, .latest = {}, .phase = "starting"};
-      const Json line = Json::parse(last_line(flight->folder / "curve.jsonl"), nullptr, false);
-      if (line.is_object()) {
-        glimpse.latest = base::from_trusted_json<CurvePoint>(line);
-        glimpse.phase = flight->evaluating ? "evaluating" : "training";
-      }
-      result.push_back(std::move(glimpse));
+      result.push_back(glimpse(flight->folder));
+      if (flight->evaluating) result.back().phase = "evaluating";
     }
     return result;
   }
@@ -264,6 +259,16 @@ fs::path trainer_program() {
 }
 
 void keep_from_children(const std::string& variable) { hidden_variables().push_back(variable); }
+
+RunProgress glimpse(const fs::path& run_folder) {
+  RunProgress result{.id = run_folder.filename().string(), .latest = {}, .phase = "starting"};
+  const Json line = Json::parse(last_line(run_folder / "curve.jsonl"), nullptr, false);
+  if (line.is_object()) {
+    result.latest = base::from_trusted_json<CurvePoint>(line);
+    result.phase = "training";
+  }
+  return result;
+}
 
 std::optional<RunRecord> read_record(const fs::path& run_folder) {
   const fs::path file = run_folder / "record.json";

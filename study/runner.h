@@ -59,6 +59,9 @@ std::filesystem::path trainer_program();
 /// Environment variables (names of API keys) that no child process may inherit.
 void keep_from_children(const std::string& variable);
 
+/// What a run folder shows of a run in flight, from outside.
+RunProgress glimpse(const std::filesystem::path& run_folder);
+
 /// The record of a finished run folder, or nullopt if the run did not get to its record.
 std::optional<RunRecord> read_record(const std::filesystem::path& run_folder);
 

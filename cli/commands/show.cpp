@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/places.h"
+#include "study/journal.h"
+
+namespace windtunnel::cli {
+namespace {
+
+struct Options {
+  std::string study;
+  std::string what;
+  bool json = false;
+};
+
+std::string bits(const std::optional<double>& value, const char* format = "{:+.4f}") {
+  return value ? fmt::format(fmt::runtime(format), *value) : std::string("not measured");
+}
+
+std::string experiment_text(const study::Experiment& experiment,
+                            const std::vector<study::JournalRun>& runs) {
+  const study::Proposal& proposal = experiment.proposal;
+  const study::Prediction& prediction = proposal.prediction;
+  std::string text = fmt::format("experiment {} by {}, on experiment {}\n  {}\n", experiment.number,
+                                 proposal.proposer, experiment.parent, proposal.hypothesis);
+  for (const auto& [path, value] : proposal.patch.items()) {
+    text += fmt::format("  {} = {}\n", path, value.dump());
+  }
+  text += fmt::format("predicted   {:+.4f} bits per byte, 80 % in [{:+.4f}, {:+.4f}]\n",
+                      prediction.delta_bits_per_byte, prediction.interval_low,
+                      prediction.interval_high);
+  text += "diagnostic  " + proposal.diagnostic + "\n";
+  if (const auto& decision = experiment.decision) {
+    text +=
+        fmt::format("measured    {} in [{}, {}], {} pairs\n", bits(decision->delta_bits_per_byte),
+                    bits(decision->interval_low), bits(decision->interval_high), decision->pairs);
+    text += "observed    " + decision->observed + "\n";
+    text += fmt::format("decision    {}: {}\n", decision->verdict, decision->reason);
+  } else {
+    text += "decision    none yet\n";
+  }
+  for (const study::JournalRun& run : runs) {
+    if (run.experiment != experiment.number) continue;
+    text += fmt::format("run         {}  {}  {}\n", run.id,
+                        run.record ? run.record->train.outcome : run.state,
+                        bits(run.record ? run.record->bits_per_byte() : std::nullopt, "{:.4f}"));
+  }
+  return text;
+}
+
+/// An experiment's number, a run's name, or a fact's name.
+int show(const Options& options) {
+  const study::Journal journal(find_study(options.study) / "journal.db", /*read_only=*/true);
+  int64_t number = 0;
+  const std::string& what = options.what;
+  const auto parsed = std::from_chars(what.data(), what.data() + what.size(), number);
+  if (parsed.ec == std::errc() && parsed.ptr == what.data() + what.size()) {
+    for (const study::Experiment& experiment : journal.experiments()) {
+      if (experiment.number != number) continue;
+      if (options.json) {
+        print(base::Json{{"number", experiment.number},
+                         {"parent", experiment.parent},
+                         {"state", experiment.state},
+                         {"proposal", base::to_json(experiment.proposal)},
+                         {"config", experiment.config},
+                         {"decision", experiment.decision ? base::to_json(*experiment.decision)
+                                                          : base::Json()}});
+      } else {
+        print(experiment_text(experiment, journal.runs()));
+      }
+      return base::kExitDone;
+    }
+    throw base::UsageError("study " + options.study + " has no experiment " + what);
+  }
+  if (const auto run = journal.run(what)) {
+    print(run->record
+              ? base::to_json(*run->record)
+              : base::Json{{"id", run->id}, {"state", run->state}, {"attempts", run->attempts}});
+    return base::kExitDone;
+  }
+  if (const auto fact = journal.fact(what)) {
+    print(*fact);
+    return base::kExitDone;
+  }
+  throw base::UsageError("study " + options.study + " has no experiment, run or fact '" + what +
+                         "'; windtunnel list runs " + options.study + " names the runs");
+}
+
+Action setup(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("study", options->study, "name under logs/, or a folder")->required();
+  app.add_option("what", options->what,
+                 "number of an experiment, name of a run, or a fact: noise, fit, ladder.plan ...")
+      ->required();
+  add_json_flag(app, options->json);
+  return [options] { return show(*options); };
+}
+
+const base::Registration<Command> registration{
+    {.name = "show",
+     .summary = "one experiment, run or fact of a study in full",
+     .entry = {.group = "Looking", .example = "windtunnel show demo 3", .setup = setup}}};
+
+}  // namespace
+}  // namespace windtunnel::cli
