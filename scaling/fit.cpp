@@ -1,0 +1,442 @@
+#include "scaling/fit.h"
+
+#include <ceres/ceres.h>
+
+#include <Eigen/SVD>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "base/text.h"
+
+namespace windtunnel::scaling {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// ln c_k, centred, stays within this of the logarithm of the loss.
+constexpr double kLogSpan = 25;
+
+/// The law as a function of the free parameters only: ln c_k of the free coefficients, then ln of
+/// the free exponents. A free coefficient is centred: it multiplies phi_k(x) / phi_k(reference)
+/// with the reference in the middle of the rows, without which ln A and alpha are nearly collinear.
+class Model {
+ public:
+  Model(const Target& target, Pins pins) : law_(*target.law), on_log_(target.on_log) {
+    pins.coefficients.resize(law_.coefficients.size());
+    pins.exponents.resize(law_.exponents.size());
+    pins_ = std::move(pins);
+    for (size_t k = 0; k < law_.coefficients.size(); ++k) {
+      if (!pins_.coefficients[k]) free_coefficients_.push_back(k);
+    }
+    for (size_t j = 0; j < law_.exponents.size(); ++j) {
+      if (!pins_.exponents[j]) free_exponents_.push_back(j);
+    }
+    reference_ = middle(target.rows);
+  }
+
+  size_t free_count() const { return free_coefficients_.size() + free_exponents_.size(); }
+  const std::vector<size_t>& free_coefficients() const { return free_coefficients_; }
+  const std::vector<size_t>& free_exponents() const { return free_exponents_; }
+  bool on_log() const { return on_log_; }
+
+  /// The prediction, on the scale of the residual; `gradient` by the free parameters, or null.
+  double predict(const Point& point, const double* free, double* gradient) const {
+    const Terms at = terms(point, free);
+    const Terms centre = terms(reference_, free);
+    std::array<double, Law::kMaximumTerms> log_value;
+    double largest = -kInfinity;
+    size_t next_free = 0;
+    for (size_t k = 0; k < law_.coefficients.size(); ++k) {
+      const auto& pin = pins_.coefficients[k];
+      log_value[k] =
+          pin ? std::log(*pin) + at.log[k] : free[next_free++] + at.log[k] - centre.log[k];
+      largest = std::max(largest, log_value[k]);
+    }
+    double sum = 0;
+    for (size_t k = 0; k < law_.coefficients.size(); ++k) sum += std::exp(log_value[k] - largest);
+    const double log_prediction = largest + std::log(sum);
+    const double prediction = std::exp(log_prediction);
+    if (gradient) {
+      std::fill(gradient, gradient + free_count(), 0.0);
+      const double scale = on_log_ ? 1 : prediction;
+      const size_t exponents = law_.exponents.size();
+      size_t slot = 0;
+      for (size_t k = 0; k < law_.coefficients.size(); ++k) {
+        const double share = scale * std::exp(log_value[k] - log_prediction);
+        const bool is_free = !pins_.coefficients[k];
+        if (is_free) gradient[slot++] = share;
+        for (size_t f = 0; f < free_exponents_.size(); ++f) {
+          const size_t j = free_exponents_[f];
+          double slope = at.derivative[k * exponents + j];
+          if (is_free) slope -= centre.derivative[k * exponents + j];
+          gradient[free_coefficients_.size() + f] += share * slope * at.exponents[j];
+        }
+      }
+    }
+    return on_log_ ? log_prediction : prediction;
+  }
+
+  /// From the law's own numbers to the free parameters and back.
+  std::vector<double> to_free(const Minimum& minimum, double smallest_loss) const {
+    std::vector<double> free(free_count());
+    const Terms centre = terms_for(reference_, minimum.exponents);
+    for (size_t f = 0; f < free_coefficients_.size(); ++f) {
+      const size_t k = free_coefficients_[f];
+      const double value = minimum.coefficients[k];
+      free[f] = value > 0 ? std::log(value) + centre.log[k] : std::log(0.05 * smallest_loss);
+    }
+    for (size_t f = 0; f < free_exponents_.size(); ++f) {
+      free[free_coefficients_.size() + f] = std::log(minimum.exponents[free_exponents_[f]]);
+    }
+    return free;
+  }
+
+  Minimum from_free(const std::vector<double>& free) const {
+    Minimum minimum;
+    const Terms centre = terms(reference_, free.data());
+    minimum.exponents.assign(centre.exponents.begin(),
+                             centre.exponents.begin() + static_cast<long>(law_.exponents.size()));
+    size_t next_free = 0;
+    for (size_t k = 0; k < law_.coefficients.size(); ++k) {
+      const auto& pin = pins_.coefficients[k];
+      minimum.coefficients.push_back(pin ? *pin : std::exp(free[next_free++] - centre.log[k]));
+    }
+    return minimum;
+  }
+
+ private:
+  struct Terms {
+    std::array<double, Law::kMaximumExponents> exponents;
+    std::array<double, Law::kMaximumTerms> log;
+    std::array<double, Law::kMaximumTerms * Law::kMaximumExponents> derivative;
+  };
+
+  Terms terms(const Point& point, const double* free) const {
+    std::vector<double> exponents(law_.exponents.size());
+    size_t next_free = free_coefficients_.size();
+    for (size_t j = 0; j < exponents.size(); ++j) {
+      exponents[j] = pins_.exponents[j] ? *pins_.exponents[j] : std::exp(free[next_free++]);
+    }
+    return terms_for(point, exponents);
+  }
+
+  Terms terms_for(const Point& point, const std::vector<double>& exponents) const {
+    Terms result;
+    std::copy(exponents.begin(), exponents.end(), result.exponents.begin());
+    law_.log_terms(point, result.exponents.data(), result.log.data(), result.derivative.data());
+    return result;
+  }
+
+  /// Geometric mean of every variable the law reads.
+  Point middle(const std::vector<Row>& rows) const {
+    Point sum;
+    for (const Row& row : rows) {
+      sum.parameters += std::log(row.point.parameters);
+      sum.tokens += std::log(row.point.tokens);
+      sum.flops += std::log(row.point.flops);
+    }
+    const double n = static_cast<double>(rows.size());
+    return {std::exp(sum.parameters / n), std::exp(sum.tokens / n), std::exp(sum.flops / n)};
+  }
+
+  const Law& law_;
+  bool on_log_;
+  Pins pins_;
+  std::vector<size_t> free_coefficients_;
+  std::vector<size_t> free_exponents_;
+  Point reference_;
+};
+
+double measured(const Row& row, bool on_log) { return on_log ? std::log(row.loss) : row.loss; }
+
+class RowCost final : public ceres::CostFunction {
+ public:
+  RowCost(const Model& model, const Row& row) : model_(model), row_(row) {
+    mutable_parameter_block_sizes()->push_back(static_cast<int>(model.free_count()));
+    set_num_residuals(1);
+  }
+
+  bool Evaluate(double const* const* parameters, double* residual,
+                double** jacobians) const override {
+    double* gradient = jacobians ? jacobians[0] : nullptr;
+    const double prediction = model_.predict(row_.point, parameters[0], gradient);
+    residual[0] = row_.weight * (prediction - measured(row_, model_.on_log()));
+    if (gradient) {
+      for (size_t f = 0; f < model_.free_count(); ++f) gradient[f] *= row_.weight;
+    }
+    return std::isfinite(residual[0]);
+  }
+
+ private:
+  const Model& model_;
+  const Row& row_;
+};
+
+double smallest_loss(const Target& target) {
+  double smallest = kInfinity;
+  for (const Row& row : target.rows) smallest = std::min(smallest, row.loss);
+  return smallest;
+}
+
+double objective_at(const Target& target, const Minimum& minimum) {
+  const std::vector<double> found = residuals(target, minimum);
+  double sum = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Row& row = target.rows[i];
+    const double r = std::abs(row.weight * found[i]);
+    const double delta = target.huber_delta && row.robust ? *target.huber_delta : kInfinity;
+    sum += r <= delta ? r * r / 2 : delta * (r - delta / 2);
+  }
+  return sum;
+}
+
+/// One run of the solver with exactly these pins.
+Minimum solve(const Target& target, const Pins& pins, const Minimum& start) {
+  const Model model(target, pins);
+  const Law& law = *target.law;
+  const double log_loss = std::log(smallest_loss(target));
+  std::vector<double> free = model.to_free(start, smallest_loss(target));
+  const size_t coefficients = model.free_coefficients().size();
+
+  Minimum result;
+  if (free.empty()) {
+    result = model.from_free(free);
+    result.converged = true;
+  } else {
+    ceres::Problem::Options ownership;
+    ownership.loss_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
+    ceres::Problem problem(ownership);
+    std::unique_ptr<ceres::HuberLoss> huber;
+    if (target.huber_delta) huber = std::make_unique<ceres::HuberLoss>(*target.huber_delta);
+    for (const Row& row : target.rows) {
+      problem.AddResidualBlock(new RowCost(model, row), row.robust ? huber.get() : nullptr,
+                               free.data());
+    }
+    std::vector<double> low(free.size()), high(free.size());
+    for (size_t f = 0; f < free.size(); ++f) {
+      if (f < coefficients) {
+        low[f] = log_loss - kLogSpan;
+        high[f] = log_loss + kLogSpan;
+      } else {
+        const Exponent& exponent = law.exponents[model.free_exponents()[f - coefficients]];
+        low[f] = std::log(exponent.minimum);
+        high[f] = std::log(exponent.maximum);
+      }
+      free[f] = std::clamp(free[f], low[f], high[f]);
+      problem.SetParameterLowerBound(free.data(), static_cast<int>(f), low[f]);
+      problem.SetParameterUpperBound(free.data(), static_cast<int>(f), high[f]);
+    }
+    ceres::Solver::Options options;
+    options.linear_solver_type = ceres::DENSE_QR;
+    options.logging_type = ceres::SILENT;
+    options.max_num_iterations = 1000;
+    options.function_tolerance = kTolerance;
+    // Each row adds at most delta to the gradient, so this must be far below any delta.
+    options.gradient_tolerance = 1e-16;
+    options.parameter_tolerance = 1e-14;
+    options.num_threads = 1;
+    ceres::Solver::Summary summary;
+    ceres::Solve(options, &problem, &summary);
+    result = model.from_free(free);
+    result.converged = summary.IsSolutionUsable();
+    for (size_t f = 0; f < free.size(); ++f) {
+      const std::string& name = f < coefficients
+                                    ? law.coefficients[model.free_coefficients()[f]].name
+                                    : law.exponents[model.free_exponents()[f - coefficients]].name;
+      if (free[f] - low[f] < 1e-9) result.bounds_hit.push_back(name + " at its lower bound");
+      if (high[f] - free[f] < 1e-9) result.bounds_hit.push_back(name + " at its upper bound");
+    }
+  }
+  result.objective = result.converged ? objective_at(target, result) : kInfinity;
+  return result;
+}
+
+/// Non-negative weighted least squares of the losses on the terms at fixed exponents, by trying
+/// every subset of the few coefficients. Weights 1/L make it match residuals of ln L to first
+/// order.
+Minimum project(const Target& target, const Pins& pins, const std::vector<double>& exponents) {
+  const Law& law = *target.law;
+  const size_t terms = law.coefficients.size();
+  const size_t rows = target.rows.size();
+  Eigen::MatrixXd basis(rows, terms);
+  Eigen::VectorXd losses(rows);
+  std::array<double, Law::kMaximumTerms> log_terms;
+  std::array<double, Law::kMaximumTerms * Law::kMaximumExponents> unused;
+  // Columns scaled to 1 in the first row: C^-alpha itself may underflow.
+  std::vector<double> scale(terms);
+  for (size_t i = 0; i < rows; ++i) {
+    const Row& row = target.rows[i];
+    const double weight = row.weight * (target.on_log ? 1 / row.loss : 1);
+    law.log_terms(row.point, exponents.data(), log_terms.data(), unused.data());
+    for (size_t k = 0; k < terms; ++k) {
+      if (i == 0) scale[k] = log_terms[k];
+      basis(static_cast<long>(i), static_cast<long>(k)) =
+          weight * std::exp(log_terms[k] - scale[k]);
+    }
+    losses(static_cast<long>(i)) = weight * row.loss;
+  }
+  Minimum best;
+  best.exponents = exponents;
+  best.objective = kInfinity;
+  for (unsigned subset = 0; subset < 1u << terms; ++subset) {
+    Eigen::VectorXd rest = losses;
+    std::vector<long> columns;
+    bool allowed = true;
+    for (size_t k = 0; k < terms; ++k) {
+      const bool in = (subset >> k & 1u) != 0;
+      const auto pin = k < pins.coefficients.size() ? pins.coefficients[k] : std::nullopt;
+      const auto column = static_cast<long>(k);
+      if (pin) {
+        allowed = allowed && !in;
+        rest -= basis.col(column) * (*pin * std::exp(scale[k]));
+      } else if (in) {
+        columns.push_back(column);
+      } else {
+        allowed = allowed && law.coefficients[k].may_vanish;
+      }
+    }
+    if (!allowed) continue;
+    Eigen::MatrixXd chosen(rows, columns.size());
+    for (size_t c = 0; c < columns.size(); ++c)
+      chosen.col(static_cast<long>(c)) = basis.col(columns[c]);
+    Eigen::VectorXd solution(columns.size());
+    if (!columns.empty()) solution = chosen.colPivHouseholderQr().solve(rest);
+    if (!columns.empty() && solution.minCoeff() <= 0) continue;
+    const double objective = (columns.empty() ? rest : rest - chosen * solution).squaredNorm() / 2;
+    if (!(objective < best.objective)) continue;
+    best.objective = objective;
+    best.coefficients.assign(terms, 0);
+    for (size_t k = 0; k < pins.coefficients.size(); ++k) {
+      if (pins.coefficients[k]) best.coefficients[k] = *pins.coefficients[k];
+    }
+    for (size_t c = 0; c < columns.size(); ++c) {
+      best.coefficients[static_cast<size_t>(columns[c])] =
+          solution(static_cast<long>(c)) * std::exp(-scale[static_cast<size_t>(columns[c])]);
+    }
+  }
+  return best;
+}
+
+/// Projected starts over a grid of exponents, best first.
+std::vector<Minimum> grid_of_starts(const Target& target, const Pins& pins) {
+  const Law& law = *target.law;
+  const size_t exponents = law.exponents.size();
+  const int per_exponent = exponents <= 1 ? 64 : exponents == 2 ? 32 : 8;
+  std::vector<Minimum> starts;
+  std::vector<int> at(exponents, 0);
+  for (;;) {
+    std::vector<double> values(exponents);
+    for (size_t j = 0; j < exponents; ++j) {
+      const Exponent& exponent = law.exponents[j];
+      const double share = static_cast<double>(at[j]) / (per_exponent - 1);
+      values[j] = exponent.grid_low * std::pow(exponent.grid_high / exponent.grid_low, share);
+      if (j < pins.exponents.size() && pins.exponents[j]) values[j] = *pins.exponents[j];
+    }
+    Minimum start = project(target, pins, values);
+    if (std::isfinite(start.objective)) starts.push_back(std::move(start));
+    size_t j = 0;
+    while (j < exponents && ++at[j] == per_exponent) at[j++] = 0;
+    if (j == exponents) break;
+  }
+  std::stable_sort(starts.begin(), starts.end(),
+                   [](const auto& a, const auto& b) { return a.objective < b.objective; });
+  return starts;
+}
+
+}  // namespace
+
+Minimum minimise(const Target& target, const Pins& pins, const Minimum& start) {
+  Minimum best = solve(target, pins, start);
+  const Law& law = *target.law;
+  for (size_t k = 0; k < law.coefficients.size(); ++k) {
+    const bool pinned = k < pins.coefficients.size() && pins.coefficients[k].has_value();
+    if (pinned || !law.coefficients[k].may_vanish) continue;
+    Pins without = pins;
+    without.coefficients.resize(law.coefficients.size());
+    without.coefficients[k] = 0;
+    Minimum dropped = solve(target, without, start);
+    // ln c_k -> -infinity comes as near to 0 as it likes; say 0 when it is no worse.
+    if (dropped.objective <= best.objective * (1 + 1e-9)) {
+      dropped.bounds_hit.push_back(law.coefficients[k].name + " = 0");
+      best = std::move(dropped);
+    }
+  }
+  return best;
+}
+
+Search search(const Target& target, int starts, const Pins& pins) {
+  const std::vector<Minimum> grid = grid_of_starts(target, pins);
+  Search result;
+  std::vector<double> objectives;
+  result.best.objective = kInfinity;
+  const auto wanted = std::min(grid.size(), static_cast<size_t>(std::max(starts, 1)));
+  for (size_t s = 0; s < wanted; ++s) {
+    // The best of the grid first, then evenly through the ranks.
+    const Minimum found = minimise(target, pins, grid[s * grid.size() / wanted]);
+    if (!found.converged) continue;
+    objectives.push_back(found.objective);
+    if (found.objective < result.best.objective) result.best = found;
+  }
+  result.starts = static_cast<int>(wanted);
+  if (objectives.empty()) {
+    throw base::Error("the fit did not converge from any of " + std::to_string(wanted) +
+                      " starts; look at the rows for a loss or budget far off the others");
+  }
+  const double first = result.best.objective;
+  for (const double factor : {0.8, 1.25, 0.97, 1.03}) {
+    Minimum moved = result.best;
+    for (double& exponent : moved.exponents) exponent *= factor;
+    const Minimum again = minimise(target, pins, moved);
+    if (again.converged && again.objective < result.best.objective) result.best = again;
+  }
+  // Exact data have an objective of rounding errors, where relative changes mean nothing.
+  const double rounding = 1e-20 * static_cast<double>(target.rows.size());
+  if (first > rounding) result.restart_gain = (first - result.best.objective) / first;
+  for (const double objective : objectives) {
+    if (objective <= result.best.objective * (1 + kSameBasin) + rounding) {
+      ++result.starts_in_best_basin;
+    } else if (!result.second_basin || objective < *result.second_basin) {
+      result.second_basin = objective;
+    }
+  }
+  return result;
+}
+
+std::vector<double> residuals(const Target& target, const Minimum& minimum) {
+  std::vector<double> result;
+  for (const Row& row : target.rows) {
+    const double loss = predict(*target.law, minimum.coefficients, minimum.exponents, row.point);
+    result.push_back((target.on_log ? std::log(loss) : loss) - measured(row, target.on_log));
+  }
+  return result;
+}
+
+double condition_number(const Target& target, const Minimum& minimum) {
+  Pins zeros;
+  zeros.coefficients.resize(minimum.coefficients.size());
+  for (size_t k = 0; k < minimum.coefficients.size(); ++k) {
+    if (minimum.coefficients[k] == 0) zeros.coefficients[k] = 0;
+  }
+  const Model model(target, zeros);
+  const std::vector<double> free = model.to_free(minimum, smallest_loss(target));
+  Eigen::MatrixXd jacobian(target.rows.size(), free.size());
+  std::vector<double> gradient(free.size());
+  for (size_t i = 0; i < target.rows.size(); ++i) {
+    model.predict(target.rows[i].point, free.data(), gradient.data());
+    for (size_t f = 0; f < free.size(); ++f) {
+      jacobian(static_cast<long>(i), static_cast<long>(f)) = gradient[f];
+    }
+  }
+  for (long f = 0; f < jacobian.cols(); ++f) {
+    const double norm = jacobian.col(f).norm();
+    if (norm == 0) return kInfinity;
+    jacobian.col(f) /= norm;
+  }
+  const Eigen::VectorXd values = Eigen::JacobiSVD<Eigen::MatrixXd>(jacobian).singularValues();
+  const double smallest = values(values.size() - 1);
+  return smallest > 0 ? values(0) / smallest : kInfinity;
+}
+
+}  // namespace windtunnel::scaling

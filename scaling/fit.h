@@ -1,0 +1,86 @@
+#pragma once
+// Finding a law's numbers: the sum over rows of a loss of the residual, minimised.
+//
+//   residual_i = ln L_hat_i - ln L_i   (or L_hat_i - L_i),   objective = sum_i w_i^2
+//   rho(residual_i) rho(r) = r^2 / 2                                least squares rho(r) = r^2 / 2
+//   up to delta, then linear       Huber, delta in the unit of the residual
+//
+// The sum, never the mean: an objective of 1e-6 would fall under every solver's tolerance. The
+// search starts on a grid of exponents, where the coefficients are a linear problem with
+// non-negative solutions (variable projection); the solver then polishes ln c_k and ln exponent.
+// A coefficient that may vanish is also tried at exactly 0, which no logarithm reaches.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scaling/law.h"
+
+namespace windtunnel::scaling {
+
+struct Row {
+  Point point;
+  double loss = 0;
+  /// Rows with the same name are one run: the bootstrap draws them together.
+  std::string name = {};
+  double weight = 1;
+  /// false: least squares for this row whatever the objective.
+  bool robust = true;
+};
+
+/// What is minimised. `law` is borrowed.
+struct Target {
+  const Law* law = nullptr;
+  std::vector<Row> rows;
+  /// Residuals of ln L; false: of L.
+  bool on_log = true;
+  /// Huber's width; nullopt: least squares.
+  std::optional<double> huber_delta;
+};
+
+/// Values held fixed, in the law's order; an empty vector fixes nothing. A coefficient fixed at 0
+/// removes its term.
+struct Pins {
+  std::vector<std::optional<double>> coefficients;
+  std::vector<std::optional<double>> exponents;
+};
+
+struct Minimum {
+  std::vector<double> coefficients;
+  std::vector<double> exponents;
+  double objective = 0;
+  bool converged = false;
+  /// E.g. "E = 0", "alpha at its upper bound".
+  std::vector<std::string> bounds_hit;
+};
+
+/// The relative change of the objective at which the solver stops.
+inline constexpr double kTolerance = 1e-14;
+/// Starts whose objectives agree to this are in one basin.
+inline constexpr double kSameBasin = 1e-6;
+
+struct Search {
+  Minimum best;
+  int starts = 0;
+  int starts_in_best_basin = 0;
+  /// The best objective outside the best basin, if any start ended there.
+  std::optional<double> second_basin;
+  /// How far restarts from around the best still lowered the objective, relative; 0 is good.
+  double restart_gain = 0;
+};
+
+/// From `starts` points of the grid, then restarts around the best. Deterministic.
+/// Errors: Error if no start converges.
+Search search(const Target& target, int starts, const Pins& pins = {});
+
+/// From one start, where `pins` may hold values; for profiles.
+Minimum minimise(const Target& target, const Pins& pins, const Minimum& start);
+
+/// Unweighted residuals in row order.
+std::vector<double> residuals(const Target& target, const Minimum& minimum);
+
+/// Condition number of the Jacobian of the residuals by the free parameters (coefficients at 0 left
+/// out), columns scaled to norm 1. Infinite if it has no full rank.
+double condition_number(const Target& target, const Minimum& minimum);
+
+}  // namespace windtunnel::scaling

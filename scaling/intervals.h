@@ -1,0 +1,85 @@
+#pragma once
+// How far the numbers of a fit may be from what was found.
+//
+// Profile likelihood: a parameter is moved to a trial value, all others are fitted again, and the
+// trial belongs to the interval while the objective rises by no more than the noise allows:
+//
+//   2 (objective(trial) - objective(best)) / s^2 <= t^2,     t: Student's quantile, rows -
+//   parameters
+//
+// s^2 is the residual variance for least squares; for Huber it is the variance that makes the same
+// ratio valid (Ronchetti's tau test): sum psi^2 / (n - p) over the mean of psi'. The curvature at
+// the minimum (a covariance matrix) is not used: these laws are far from linear.
+//
+// A forecast is treated the same way, as one more row: the trial loss of a *new single run* belongs
+// to the interval while adding it as a row raises the objective by no more than that. For a linear
+// model this is the textbook prediction interval: it holds the uncertainty of the parameters and
+// the noise of the new run. It cannot hold the error of a wrong law.
+
+#include <optional>
+
+#include "base/config.h"
+#include "scaling/fit.h"
+
+namespace windtunnel::scaling {
+
+/// An end that the data do not bound is null.
+struct Interval {
+  std::optional<double> low;
+  std::optional<double> high;
+
+  bool holds(double value) const { return !(low && value < *low) && !(high && value > *high); }
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("low", self.low, {.help = "lower end; null: not bounded by the data"});
+    visit("high", self.high, {.help = "upper end; null: not bounded by the data"});
+  }
+};
+
+/// What the residuals say about noise.
+struct Noise {
+  /// s^2 above.
+  double variance = 0;
+  /// Standard deviation of one run, in the unit of the residual (relative, for ln L).
+  double one_run = 0;
+  /// Rows minus parameters.
+  int degrees_of_freedom = 0;
+  double confidence = 0.95;
+
+  /// The rise of 2 objective / s^2 that is allowed: Student's quantile, squared.
+  double threshold() const;
+};
+
+/// `floor`: a known standard deviation of one run, e.g. from replicates; a fit that happens to lie
+/// closer to few rows is not believed.
+/// Errors: Error if there are no degrees of freedom, or if Huber leaves no row in its quadratic
+/// zone.
+Noise noise_of(const Target& target, const Minimum& best, double confidence,
+               std::optional<double> floor);
+
+/// Of one parameter by name. A parameter that may vanish has `low` = 0 when 0 is allowed.
+Interval profile_interval(const Target& target, const Minimum& best, const Noise& noise,
+                          const std::string& parameter);
+
+/// Of the loss of one new run at `point`.
+Interval forecast_interval(const Target& target, const Minimum& best, const Noise& noise,
+                           const Point& point);
+
+/// Of the law's mean at `point`: the band of a figure.
+Interval mean_interval(const Target& target, const Minimum& best, const Noise& noise,
+                       const Point& point);
+
+struct Bootstrap {
+  /// In the order coefficients, exponents; percentiles.
+  std::vector<Interval> intervals;
+  int draws = 0;
+  /// Draws with too few distinct budgets or sizes to fit, or without convergence.
+  int failures = 0;
+};
+
+/// Draws runs (rows of one name together) with replacement and fits each draw from its own grid.
+/// Deterministic for a seed.
+Bootstrap bootstrap(const Target& target, int draws, double confidence, uint64_t seed);
+
+}  // namespace windtunnel::scaling

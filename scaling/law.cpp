@@ -1,0 +1,45 @@
+#include "scaling/law.h"
+
+#include <array>
+#include <cmath>
+
+namespace windtunnel::scaling {
+
+std::string variable_name(Variable variable) {
+  switch (variable) {
+    case Variable::kParameters:
+      return "N";
+    case Variable::kTokens:
+      return "D";
+    case Variable::kFlops:
+      return "C";
+  }
+  return "";
+}
+
+double value_of(const Point& point, Variable variable) {
+  switch (variable) {
+    case Variable::kParameters:
+      return point.parameters;
+    case Variable::kTokens:
+      return point.tokens;
+    case Variable::kFlops:
+      return point.flops;
+  }
+  return 0;
+}
+
+double predict(const Law& law, const std::vector<double>& coefficients,
+               const std::vector<double>& exponents, const Point& point) {
+  std::array<double, Law::kMaximumTerms> log_terms;
+  std::array<double, Law::kMaximumTerms * Law::kMaximumExponents> derivatives;
+  law.log_terms(point, exponents.data(), log_terms.data(), derivatives.data());
+  double sum = 0;
+  for (size_t k = 0; k < coefficients.size(); ++k) {
+    // Through the logarithm: c_k may be huge where phi_k is tiny.
+    if (coefficients[k] > 0) sum += std::exp(std::log(coefficients[k]) + log_terms[k]);
+  }
+  return sum;
+}
+
+}  // namespace windtunnel::scaling

@@ -1,0 +1,239 @@
+#include "scaling/law_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "scaling/identifiability.h"
+
+namespace windtunnel::scaling {
+namespace {
+
+using base::Error;
+
+constexpr int kBandPoints = 25;
+constexpr int kPinnedOffsets = 5;
+
+Target target_of(const std::vector<Observation>& rows, const FitOptions& options) {
+  Target target;
+  target.law = &law_named(options.law).entry;
+  target.on_log = options.on == "log";
+  if (options.objective == "huber") target.huber_delta = options.huber_delta;
+  for (const Observation& row : rows) {
+    target.rows.push_back({.point = point_of(row), .loss = row.loss, .name = row.name});
+  }
+  return target;
+}
+
+std::map<std::string, double> named(const Law& law, const Minimum& minimum) {
+  std::map<std::string, double> values;
+  for (size_t k = 0; k < law.coefficients.size(); ++k) {
+    values[law.coefficients[k].name] = minimum.coefficients[k];
+  }
+  for (size_t j = 0; j < law.exponents.size(); ++j) {
+    values[law.exponents[j].name] = minimum.exponents[j];
+  }
+  return values;
+}
+
+double largest_of(const Target& target, Variable variable) {
+  double largest = 0;
+  for (const Row& row : target.rows) largest = std::max(largest, value_of(row.point, variable));
+  return largest;
+}
+
+Diagnostics diagnostics_of(const Target& target, const Search& found, const Noise& noise) {
+  const Variable first = target.law->variables.front();
+  double smallest = INFINITY;
+  std::set<double> distinct;
+  for (const Row& row : target.rows) {
+    smallest = std::min(smallest, value_of(row.point, first));
+    distinct.insert(value_of(row.point, first));
+  }
+  Diagnostics result;
+  result.objective = found.best.objective;
+  int quadratic = 0;
+  for (const double r : residuals(target, found.best)) {
+    result.residual_sum_of_squares += r * r;
+    if (target.huber_delta && std::abs(r) <= *target.huber_delta) ++quadratic;
+  }
+  if (target.huber_delta) result.rows_in_quadratic_zone = quadratic;
+  result.noise_of_one_run = noise.one_run;
+  result.rows = static_cast<int>(target.rows.size());
+  result.degrees_of_freedom = noise.degrees_of_freedom;
+  result.distinct_points = static_cast<int>(distinct.size());
+  result.decades = std::log10(largest_of(target, first) / smallest);
+  result.starts = found.starts;
+  result.share_in_best_basin = static_cast<double>(found.starts_in_best_basin) / found.starts;
+  result.second_basin_objective = found.second_basin;
+  result.restart_gain = found.restart_gain;
+  result.bounds_hit = found.best.bounds_hit;
+  const double condition = condition_number(target, found.best);
+  if (std::isfinite(condition)) result.condition = condition;
+  return result;
+}
+
+Alternative with_pin(const Target& target, size_t coefficient, double value, const Point& point) {
+  Pins pins;
+  pins.coefficients.resize(target.law->coefficients.size());
+  pins.coefficients[coefficient] = value;
+  const Minimum found = search(target, 4, pins).best;
+  Alternative result;
+  const std::string& name = target.law->coefficients[coefficient].name;
+  result.assumption = value == 0 ? "no " + name : name + " = " + base::format_number(value, 4);
+  result.parameters = named(*target.law, found);
+  result.predicted = predict(*target.law, found.coefficients, found.exponents, point);
+  result.objective = found.objective;
+  return result;
+}
+
+/// Without the offset, then pinned at even steps through its interval; a fit cannot tell them
+/// apart, the forecast can.
+std::vector<Alternative> alternatives_of(const Target& target, const LawFit& fit,
+                                         const Point& point) {
+  std::vector<Alternative> result;
+  for (size_t k = 0; k < target.law->coefficients.size(); ++k) {
+    const Coefficient& coefficient = target.law->coefficients[k];
+    if (!coefficient.may_vanish) continue;
+    if (fit.verdict.parameters.at(coefficient.name).verdict == identified::kIdentified) continue;
+    result.push_back(with_pin(target, k, 0, point));
+    double smallest_loss = INFINITY;
+    for (const Row& row : target.rows) smallest_loss = std::min(smallest_loss, row.loss);
+    const Interval& interval = fit.intervals.profile.at(coefficient.name);
+    const double low = interval.low.value_or(0);
+    const double high = std::min(interval.high.value_or(smallest_loss), 0.98 * smallest_loss);
+    for (int i = low == 0 ? 1 : 0; i < kPinnedOffsets && high > low; ++i) {
+      result.push_back(with_pin(target, k, low + (high - low) * i / (kPinnedOffsets - 1), point));
+    }
+  }
+  return result;
+}
+
+Forecast forecast(const Target& target, const Minimum& best, const Noise& noise, const LawFit& fit,
+                  const Wanted& wanted) {
+  const Variable first = target.law->variables.front();
+  const double largest = largest_of(target, first);
+  const double where = value_of(wanted.point, first);
+  if (!(where > largest)) {
+    throw Error("held-out " + wanted.name + " lies at " + variable_name(first) + " = " +
+                base::format_number(where, 4) + ", inside the fitted range that ends at " +
+                base::format_number(largest, 4) + "; hold out the largest");
+  }
+  Forecast result;
+  result.name = wanted.name;
+  const auto present = [](double value) {
+    return value > 0 ? std::optional<double>(value) : std::nullopt;
+  };
+  result.parameters_active = present(wanted.point.parameters);
+  result.tokens = present(wanted.point.tokens);
+  result.flops = present(wanted.point.flops);
+  result.predicted = predict(*target.law, best.coefficients, best.exponents, wanted.point);
+  result.interval = forecast_interval(target, best, noise, wanted.point);
+  result.extrapolation_ratio = where / largest;
+  result.alternatives = alternatives_of(target, fit, wanted.point);
+  return result;
+}
+
+/// Only for laws of C alone: a band over several variables needs a path through them.
+std::vector<BandPoint> band_of(const Target& target, const Minimum& best, const Noise& noise,
+                               const std::vector<Wanted>& wanted) {
+  if (target.law->variables != std::vector<Variable>{Variable::kFlops}) return {};
+  double low = INFINITY, high = 0;
+  for (const Row& row : target.rows) {
+    low = std::min(low, row.point.flops);
+    high = std::max(high, row.point.flops);
+  }
+  for (const Wanted& item : wanted) high = std::max(high, item.point.flops);
+  std::vector<BandPoint> band;
+  for (int i = 0; i < kBandPoints; ++i) {
+    const double flops = low * std::pow(high / low, static_cast<double>(i) / (kBandPoints - 1));
+    const Point point{.flops = flops};
+    band.push_back({flops, predict(*target.law, best.coefficients, best.exponents, point),
+                    mean_interval(target, best, noise, point)});
+  }
+  return band;
+}
+
+}  // namespace
+
+LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
+               const std::vector<Wanted>& wanted) {
+  base::require_valid(base::to_json(options), base::schema_of<FitOptions>(), "fit options");
+  require_fittable(rows, options.law);
+  const Target target = target_of(rows, options);
+  const Law& law = *target.law;
+  const Search found = search(target, options.starts);
+  const Minimum& best = found.best;
+  const Noise noise = noise_of(target, best, options.confidence, options.noise_floor);
+
+  LawFit fit;
+  fit.law = options.law;
+  fit.formula = law_named(options.law).summary;
+  fit.options = options;
+  fit.loss_unit = rows.front().loss_unit;
+  fit.flops_convention = rows.front().flops_convention;
+  fit.parameters = named(law, best);
+  fit.diagnostics = diagnostics_of(target, found, noise);
+  fit.rows = rows;
+  for (const auto& [name, value] : fit.parameters) {
+    fit.intervals.profile[name] = profile_interval(target, best, noise, name);
+  }
+  if (options.bootstrap > 0) {
+    const Bootstrap drawn = bootstrap(target, options.bootstrap, options.confidence,
+                                      static_cast<uint64_t>(options.seed));
+    fit.diagnostics.bootstrap_failures = drawn.failures;
+    size_t p = 0;
+    for (const auto& item : law.coefficients) {
+      fit.intervals.bootstrap[item.name] = drawn.intervals[p++];
+    }
+    for (const auto& item : law.exponents) {
+      fit.intervals.bootstrap[item.name] = drawn.intervals[p++];
+    }
+  }
+  fit.verdict = identifiability(target, best, noise, fit.intervals.profile, fit.diagnostics);
+  for (const Wanted& item : wanted) {
+    fit.forecasts.push_back(forecast(target, best, noise, fit, item));
+  }
+  fit.band = band_of(target, best, noise, wanted);
+  return fit;
+}
+
+void score_forecasts(LawFit& fit, const std::vector<Observation>& rows,
+                     const std::map<std::string, std::string>& forecast_of) {
+  constexpr double kSameBudget = 0.01;
+  std::vector<HeldOut> scored;
+  for (const Observation& row : rows) {
+    const auto name = forecast_of.find(row.name);
+    const auto found = std::find_if(
+        fit.forecasts.begin(), fit.forecasts.end(),
+        [&](const Forecast& f) { return name != forecast_of.end() && f.name == name->second; });
+    if (found == fit.forecasts.end()) {
+      throw Error("held-out run " + row.name + " has no forecast to be scored against");
+    }
+    if (row.loss_unit != fit.loss_unit || row.flops_convention != fit.flops_convention ||
+        row.data_fingerprint != fit.rows.front().data_fingerprint) {
+      throw Error("held-out run " + row.name +
+                  " has another loss unit, FLOP convention or data set than the rows of the fit; "
+                  "its forecast says nothing about it");
+    }
+    for (const Variable variable : law_named(fit.law).entry.variables) {
+      const double planned = value_of(found->point(), variable);
+      const double trained = value_of(point_of(row), variable);
+      if (!(std::abs(trained / planned - 1) <= kSameBudget)) {
+        throw Error("held-out run " + row.name + " was trained at " + variable_name(variable) +
+                    " = " + base::format_number(trained, 4) + ", its forecast is for " +
+                    base::format_number(planned, 4) + "; they cannot be compared");
+      }
+    }
+    scored.push_back({.name = row.name,
+                      .predicted = found->predicted,
+                      .interval = found->interval,
+                      .measured = row.loss,
+                      .relative_error = row.loss / found->predicted - 1,
+                      .covered = found->interval.holds(row.loss)});
+  }
+  fit.held_out = std::move(scored);
+}
+
+}  // namespace windtunnel::scaling

@@ -1,0 +1,278 @@
+#pragma once
+// One fit, complete: the law's numbers, their intervals, what the data can and cannot identify, the
+// forecast and, where the outcome is known, how the forecast did. Start here.
+//
+//   LawFit fit = fit_law(rows, options, {{"w96", point_of(...)}});   // forecast, outcome unseen
+//   score_forecasts(fit, held_out_rows);                            // then compare
+//   std::cout << fit_page(fit);                                     // or base::to_json(fit)
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scaling/intervals.h"
+#include "scaling/observations.h"
+
+namespace windtunnel::scaling {
+
+struct FitOptions {
+  std::string law = "loss_c";
+  std::string objective = "least_squares";
+  double huber_delta = 1e-3;
+  std::string on = "log";
+  int starts = 16;
+  double confidence = 0.95;
+  int bootstrap = 0;
+  int64_t seed = 1;
+  std::optional<double> noise_floor;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("law", self.law, {.help = "which law; windtunnel list laws"});
+    visit("objective", self.objective,
+          {.help = "loss of a residual", .choices = {"least_squares", "huber"}});
+    visit("huber_delta", self.huber_delta,
+          {.help = "residual above which Huber's loss is linear; in the unit of the residual",
+           .exclusive_minimum = 0});
+    visit("on", self.on,
+          {.help = "residuals of ln L (relative) or of L", .choices = {"log", "linear"}});
+    visit("starts", self.starts, {.help = "starts of the search", .minimum = 1, .maximum = 100000});
+    visit("confidence", self.confidence,
+          {.help = "of all intervals", .exclusive_minimum = 0, .exclusive_maximum = 1});
+    visit("bootstrap", self.bootstrap,
+          {.help = "draws of the bootstrap; 0: none", .minimum = 0, .maximum = 1000000});
+    visit("seed", self.seed, {.help = "of the bootstrap", .minimum = 0});
+    visit("noise_floor", self.noise_floor,
+          {.help = "known standard deviation of one run, in the unit of the residual; the fit is "
+                   "never believed to be quieter",
+           .minimum = 0});
+  }
+};
+
+/// Stored by name.
+namespace identified {
+inline constexpr const char* kIdentified = "identified";
+inline constexpr const char* kWeak = "weak";
+inline constexpr const char* kNotIdentified = "not_identified";
+}  // namespace identified
+
+struct ParameterVerdict {
+  std::string verdict = identified::kIdentified;
+  /// One clause each, with the numbers.
+  std::vector<std::string> reasons;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("verdict", self.verdict, {.help = "identified, weak, not_identified"});
+    visit("reasons", self.reasons, {.help = "why it is not more"});
+  }
+};
+
+struct Verdict {
+  /// The worst of the parameters'.
+  std::string overall = identified::kIdentified;
+  std::map<std::string, ParameterVerdict> parameters;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("overall", self.overall, {.help = "the worst of the parameters'"});
+    visit("parameters", self.parameters, {.help = "by name"});
+  }
+};
+
+struct Intervals {
+  std::map<std::string, Interval> profile;
+  std::map<std::string, Interval> bootstrap;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("profile", self.profile, {.help = "profile likelihood, by parameter"});
+    visit("bootstrap", self.bootstrap, {.help = "runs drawn with replacement, by parameter"});
+  }
+};
+
+/// Everything needed to judge whether the minimum is one.
+struct Diagnostics {
+  double objective = 0;
+  double residual_sum_of_squares = 0;
+  double noise_of_one_run = 0;
+  int rows = 0;
+  int degrees_of_freedom = 0;
+  int distinct_points = 0;
+  /// log10 of largest over smallest, of the law's first variable.
+  double decades = 0;
+  int starts = 0;
+  double share_in_best_basin = 0;
+  std::optional<double> second_basin_objective;
+  double restart_gain = 0;
+  /// Rows within huber_delta; null for least squares.
+  std::optional<int> rows_in_quadratic_zone;
+  std::vector<std::string> bounds_hit;
+  std::optional<double> condition;
+  double tolerance = kTolerance;
+  std::optional<int> bootstrap_failures;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("objective", self.objective, {.help = "sum over rows of the loss of the residual"});
+    visit("residual_sum_of_squares", self.residual_sum_of_squares, {.help = "of all residuals"});
+    visit("noise_of_one_run", self.noise_of_one_run,
+          {.help = "standard deviation, in the unit of the residual"});
+    visit("rows", self.rows, {.help = "fitted"});
+    visit("degrees_of_freedom", self.degrees_of_freedom, {.help = "rows minus parameters"});
+    visit("distinct_points", self.distinct_points, {.help = "different budgets or sizes"});
+    visit("decades", self.decades, {.help = "range of the first variable"});
+    visit("starts", self.starts, {.help = "of the search"});
+    visit("share_in_best_basin", self.share_in_best_basin, {.help = "of the starts"});
+    visit("second_basin_objective", self.second_basin_objective,
+          {.help = "best objective elsewhere; null: every start ended in one place"});
+    visit("restart_gain", self.restart_gain,
+          {.help = "by how much restarts still lowered the objective, relative"});
+    visit("rows_in_quadratic_zone", self.rows_in_quadratic_zone, {.help = "of Huber's loss"});
+    visit("bounds_hit", self.bounds_hit, {.help = "where the fit ended at a bound"});
+    visit("condition", self.condition, {.help = "of the scaled Jacobian; null: no full rank"});
+    visit("tolerance", self.tolerance, {.help = "relative change at which the solver stops"});
+    visit("bootstrap_failures", self.bootstrap_failures,
+          {.help = "draws that could not be fitted"});
+  }
+};
+
+/// A forecast from the same rows under one assumption.
+struct Alternative {
+  std::string assumption;
+  std::map<std::string, double> parameters;
+  double predicted = 0;
+  double objective = 0;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("assumption", self.assumption, {.help = "e.g. E = 0.5"});
+    visit("parameters", self.parameters, {.help = "fitted under it"});
+    visit("predicted", self.predicted, {.help = "loss"});
+    visit("objective", self.objective, {.help = "of the fit under it"});
+  }
+};
+
+struct Forecast {
+  std::string name;
+  std::optional<double> parameters_active;
+  std::optional<double> tokens;
+  std::optional<double> flops;
+  double predicted = 0;
+  /// Of one new run: parameters and the noise of the run; not the error of a wrong law.
+  Interval interval;
+  /// The law's first variable over the largest that was fitted.
+  double extrapolation_ratio = 0;
+  /// If an offset is not identified: without it, and with it pinned through its interval.
+  std::vector<Alternative> alternatives;
+
+  Point point() const {
+    return {parameters_active.value_or(0), tokens.value_or(0), flops.value_or(0)};
+  }
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("name", self.name, {.help = "what is forecast"});
+    visit("parameters_active", self.parameters_active, {.help = "N"});
+    visit("tokens", self.tokens, {.help = "D"});
+    visit("flops", self.flops, {.help = "C"});
+    visit("predicted", self.predicted, {.help = "loss"});
+    visit("interval", self.interval, {.help = "of the loss of one new run"});
+    visit("extrapolation_ratio", self.extrapolation_ratio, {.help = "over the largest fitted"});
+    visit("alternatives", self.alternatives, {.help = "what the offset does to the forecast"});
+  }
+};
+
+struct HeldOut {
+  std::string name;
+  double predicted = 0;
+  Interval interval;
+  double measured = 0;
+  /// measured / predicted - 1: positive means worse than forecast.
+  double relative_error = 0;
+  bool covered = false;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("name", self.name, {.help = "the run"});
+    visit("predicted", self.predicted, {.help = "before it was seen"});
+    visit("interval", self.interval, {.help = "of the forecast"});
+    visit("measured", self.measured, {.help = "what it became"});
+    visit("relative_error", self.relative_error, {.help = "measured / predicted - 1"});
+    visit("covered", self.covered, {.help = "the interval holds the measurement"});
+  }
+};
+
+/// One point of the band of a figure.
+struct BandPoint {
+  double flops = 0;
+  double predicted = 0;
+  Interval mean;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("flops", self.flops, {.help = "C"});
+    visit("predicted", self.predicted, {.help = "loss"});
+    visit("mean", self.mean, {.help = "interval of the law's mean"});
+  }
+};
+
+struct LawFit {
+  std::string law;
+  std::string formula;
+  FitOptions options;
+  std::string loss_unit;
+  std::string flops_convention;
+  std::map<std::string, double> parameters;
+  Intervals intervals;
+  Verdict verdict;
+  Diagnostics diagnostics;
+  std::vector<Observation> rows;
+  std::vector<LeftOut> left_out;
+  std::vector<Forecast> forecasts;
+  std::vector<HeldOut> held_out;
+  std::vector<BandPoint> band;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("law", self.law, {.help = "name of the law"});
+    visit("formula", self.formula, {.help = "of the law"});
+    visit("options", self.options, {.help = "how it was fitted"});
+    visit("loss_unit", self.loss_unit, {.help = "of the rows"});
+    visit("flops_convention", self.flops_convention, {.help = "of the rows"});
+    visit("parameters", self.parameters, {.help = "by name"});
+    visit("intervals", self.intervals, {.help = "of the parameters"});
+    visit("verdict", self.verdict, {.help = "what the rows identify"});
+    visit("diagnostics", self.diagnostics, {.help = "of the search"});
+    visit("rows", self.rows, {.help = "that were fitted"});
+    visit("left_out", self.left_out, {.help = "runs in no fit, and why"});
+    visit("forecasts", self.forecasts, {.help = "for points beyond the rows"});
+    visit("held_out", self.held_out, {.help = "forecasts against outcomes"});
+    visit("band", self.band, {.help = "the law from the smallest row to the furthest forecast"});
+  }
+};
+
+/// A point to forecast, under a name.
+struct Wanted {
+  std::string name;
+  Point point;
+};
+
+/// Fits `rows` and forecasts `wanted`.
+/// Errors: everything require_fittable refuses; ConfigError for options; Error if a wanted point
+/// lies inside the fitted range of C, where a forecast would test nothing.
+LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
+               const std::vector<Wanted>& wanted = {});
+
+/// Fills fit.held_out from the forecasts that are in `fit` already. `forecast_of` maps the name of
+/// a row to the name of its forecast; several rows (seeds) may share one.
+/// Errors: Error if a row has no forecast, another unit or convention, other data, or was trained
+/// on a budget that differs from the forecast's by more than 1 %.
+void score_forecasts(LawFit& fit, const std::vector<Observation>& rows,
+                     const std::map<std::string, std::string>& forecast_of);
+
+/// One page for a person.
+std::string fit_page(const LawFit& fit);
+
+}  // namespace windtunnel::scaling
