@@ -2,6 +2,7 @@
 // Training batches: documents in a random order per epoch, packed one after the other into rows.
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -27,12 +28,18 @@ struct Batch {
 /// Batches of a run. The order of documents is a function of (seed, epoch), so any batch can be
 /// made from its index: resuming at batch k gives the bits an uninterrupted run would have seen. A
 /// thread prepares the next batches while the current one is in use.
+///
+/// The documents of an epoch, one after the other, and the epochs one after the other make one
+/// endless stream; row r of the run is its tokens [r T, r T + T], so a row's last target is the
+/// next row's first input.
 class BatchStream {
  public:
+  /// Errors: as TokenStream; Error if the shape has no rows or no context.
   BatchStream(const std::filesystem::path& corpus_folder, const BatchShape& shape, uint64_t seed,
               int64_t first_batch = 0);
   ~BatchStream();
 
+  /// Waits for the thread if it has to. Errors: what went wrong in the thread.
   Batch next();
 
   /// Passes over the training split that the first `batches` batches make.

@@ -16,7 +16,8 @@ namespace windtunnel::corpus {
 struct SourceConfig {
   /// A Debian package, fetched with apt and unpacked without installing; or empty for `files`.
   std::string package;
-  /// Glob patterns, inside the package or on this machine ("notes/**/*.txt").
+  /// Glob patterns, inside the package or on this machine ("notes/**/*.txt"); a folder stands for
+  /// all files below it, and "!pattern" takes files out again.
   std::vector<std::string> files;
   /// How a file becomes text: "plain", "rst", "html", "pod" ...; see corpus/extractors/.
   std::string extractor = "plain";
@@ -38,10 +39,11 @@ struct CorpusRecipe {
   std::string name;
   std::vector<SourceConfig> sources;
   int64_t vocabulary_size = 1024;
-  /// Share of documents, chosen by their hash, that are held out.
+  /// Share of documents that are held out, chosen by the hash of their text, so that the choice
+  /// does not depend on the other documents. At least one document is held out.
   double validation_fraction = 0.02;
   /// At most this many validation bytes are kept (whole documents), 0: no limit. Evaluation reads
-  /// all.
+  /// all. Held-out documents beyond the limit are in neither split.
   int64_t max_validation_bytes = 400'000;
 
   template <class Self, class Visitor>
@@ -67,15 +69,22 @@ struct CorpusRecipe {
 /// Reads programs/corpora/NAME.yaml (or .json). Errors: ConfigError.
 CorpusRecipe read_recipe(const std::filesystem::path& file);
 
+/// The recipe behind --files: text files on this machine, byte for byte.
+CorpusRecipe recipe_for_files(std::vector<std::string> patterns);
+
+/// Throws ConfigError(subject, ...) with every rule that the recipe breaks.
+void require_valid(const CorpusRecipe& recipe, const std::string& subject);
+
 /// What build_corpus says while it works: a phase ("fetch", "extract", "tokenizer", "pack"), the
-/// fraction of that phase, and a detail for people.
+/// fraction of that phase, and a detail for people. Never called by two threads at once.
 using BuildProgress =
     std::function<void(const std::string& phase, double fraction, const std::string& detail)>;
 
-/// Makes the corpus in `folder`, or returns at once if the same one is there already. Packages are
-/// kept under `cache`. Interrupted at any time: the same call continues. Errors: Error if apt is
-/// missing or fails (says what to do instead), if no source gives text, or if the validation split
-/// would be empty.
+/// Makes the corpus in `folder`, or returns at once if the same one is there already: the same
+/// recipe from the same files. A package that was packed once is not looked up again. Packages are
+/// kept under `cache`. Interrupted at any time: the same call continues. Errors: ConfigError for
+/// the recipe; Error if apt is missing or fails (says what to do instead), if no source gives text,
+/// or if a split would be empty; Interrupted.
 CorpusManifest build_corpus(const CorpusRecipe& recipe, const std::filesystem::path& folder,
                             const std::filesystem::path& cache, const BuildProgress& progress = {});
 

@@ -3,11 +3,13 @@
 //
 //   manifest.json             written last: that it exists means the corpus is complete
 //   tokenizer.json, tokenizer.tiktoken
-//   train-00000.tokens ...    token ids, little-endian uint16 (uint32 above 65,536 tokens); each
-//   document
-//                             starts with the begin-of-document token
+//   train-00000.tokens ...    token ids, little-endian uint16 (uint32 above 65,536 tokens);
+//                             each document starts with the begin-of-document token
 //   validation-00000.tokens
 //   validation.text           the raw bytes of the validation documents, one after the other
+//   train.documents.jsonl, validation.documents.jsonl
+//                             a line per document in stream order: domain, file, bytes, tokens
+//   sources.json              what it was made from: the recipe, and the hash of every source
 
 #include <cstdint>
 #include <filesystem>
@@ -63,7 +65,8 @@ struct CorpusManifest {
   /// SHA-256 of validation.text.
   std::string validation_text_sha256;
 
-  /// Identifies the data of a run: runs with different ones are not comparable.
+  /// Identifies the data of a run (tokens and validation text, not where they came from): runs with
+  /// different ones are not comparable.
   std::string fingerprint() const;
 
   template <class Self, class Visitor>
@@ -88,14 +91,16 @@ enum class Split { kTrain, kValidation };
 /// The token ids of one split, memory-mapped; shared and read-only.
 class TokenStream {
  public:
-  /// Errors: Error naming the shard whose size disagrees with the manifest. `verify_hashes` reads
-  /// all of it and also finds flipped bytes.
+  /// Errors: Error if the split is empty, or naming the shard whose size disagrees with the
+  /// manifest or that has ids outside the vocabulary. `verify_hashes` also finds any flipped byte.
   TokenStream(const std::filesystem::path& folder, Split split, bool verify_hashes = false);
   ~TokenStream();
   TokenStream(TokenStream&&) noexcept;
 
   int64_t size() const;
   int32_t operator[](int64_t index) const;
+  /// out[i] = (*this)[first + i], faster.
+  void copy(int64_t first, std::span<int64_t> out) const;
   /// Where each document starts (its begin-of-document token), in order; the last entry is size().
   const std::vector<int64_t>& document_starts() const;
 

@@ -17,12 +17,16 @@ namespace windtunnel::corpus {
 /// Unicode properties. Bytes that are not UTF-8 form pieces of their own.
 extern const char* const kSplitPattern;
 
+/// Text of the special token that starts every document.
+inline constexpr const char* kBeginOfDocument = "<|begin_of_document|>";
+
 class Tokenizer {
  public:
   /// Reads tokenizer.json as written by save(). Errors: Error naming the file and what is wrong.
   static Tokenizer load(const std::filesystem::path& tokenizer_json);
   /// From the merged byte strings in rank order (the first 256 are the single bytes). Special
-  /// tokens get the ids after them.
+  /// tokens get the ids after them, begin-of-document first. Errors: Error if a token is not a
+  /// merge of two earlier ones.
   static Tokenizer from_ranks(std::vector<std::string> tokens, std::vector<std::string> special);
 
   /// tokenizer.json for Hugging Face's tokenizers, and beside it tokenizer.tiktoken with the ranks.
@@ -43,12 +47,29 @@ class Tokenizer {
   std::string fingerprint() const;
 
  private:
+  friend class Encoder;
   struct Tables;
   std::shared_ptr<const Tables> tables_;
 };
 
-/// Gives documents one after the other; an empty optional-like false return ends it.
-using DocumentSource = std::function<bool(std::string& document)>;
+/// Tokenizer::encode for many texts: remembers the tokens of the pieces it has seen. One per
+/// thread.
+class Encoder {
+ public:
+  explicit Encoder(Tokenizer tokenizer);
+  ~Encoder();
+
+  /// Appends the tokens of `bytes`.
+  void encode(std::string_view bytes, std::vector<int32_t>& tokens);
+
+ private:
+  struct Cache;
+  Tokenizer tokenizer_;
+  std::unique_ptr<Cache> cache_;
+};
+
+/// Gives documents one after the other; false ends it. The bytes stay valid until training returns.
+using DocumentSource = std::function<bool(std::string_view& document)>;
 
 /// Trains merges on the documents until ranks + special tokens reach `vocabulary_size`.
 /// Ties go to the smaller pair of ids, so the result depends on nothing but the documents.
