@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/config.h"
+#include "scaling/ladder.h"
 #include "study/experiment.h"
 #include "study/run_config.h"
 
@@ -48,7 +49,7 @@ struct NightConfig {
            .unit = "seconds",
            .minimum = 0});
     visit("max_consecutive_failures", self.max_consecutive_failures,
-          {.help = "stop after this many failed or vetoed experiments in a row", .minimum = 1});
+          {.help = "stop after this many failed experiments in a row", .minimum = 1});
     visit("plateau_experiments", self.plateau_experiments,
           {.help = "stop after this many decided experiments without a keep; 0: never",
            .minimum = 0});
@@ -127,7 +128,7 @@ struct DecisionRule {
     visit("max_pairs", self.max_pairs,
           {.help = "seeds compared at most", .minimum = 1, .maximum = 64});
     visit("confidence", self.confidence,
-          {.help = "two-sided, of the interval of the difference",
+          {.help = "probability that a night of changes that change nothing keeps none",
            .exclusive_minimum = 0.5,
            .exclusive_maximum = 1});
     visit("minimum_gain", self.minimum_gain,
@@ -157,8 +158,7 @@ struct Program {
   std::vector<ProposerConfig> proposers;
   /// Ranked ideas for the proposer `queue`.
   std::vector<study::Proposal> queue;
-  /// scaling::LadderConfig.
-  base::Json ladder = base::Json::object();
+  scaling::LadderConfig ladder;
   /// Markdown below the front matter.
   std::string prose;
 
@@ -181,9 +181,7 @@ struct Program {
           {.help = "who proposes, in order; `queue` is used up first",
            .schema = {{"type", "array"}, {"items", proposer_entry_schema()}}});
     visit("queue", self.queue, {.help = "ranked ideas"});
-    visit("ladder", self.ladder,
-          {.help = "the sizes that the best configuration is trained at",
-           .schema = {{"type", "object"}}});
+    visit("ladder", self.ladder, {.help = "the sizes that the best configuration is trained at"});
     visit("prose", self.prose, {.help = "the Markdown below the front matter"});
   }
 };
@@ -191,9 +189,13 @@ struct Program {
 /// Reads and checks a program.
 /// Errors: Error if the file cannot be read or has no front matter; ConfigError with all problems,
 /// one line each: "programs/x.md line 12: night.experiments = 0: must be ...".
-Program read_program(const std::filesystem::path& file);
+///
+/// `overrides` are fields of the front matter to change first, "night.experiments=4" each.
+Program read_program(const std::filesystem::path& file,
+                     const std::vector<std::string>& overrides = {});
 
 /// As read_program; `subject` names the text in errors.
-Program parse_program(std::string_view markdown, const std::string& subject);
+Program parse_program(std::string_view markdown, const std::string& subject,
+                      const std::vector<std::string>& overrides = {});
 
 }  // namespace windtunnel::agent

@@ -1,0 +1,44 @@
+// The program's limits on parameters, FLOPs and memory, by the census: no device time is spent on
+// finding out.
+
+#include "agent/veto.h"
+#include "base/text.h"
+#include "model/census.h"
+
+namespace windtunnel::agent {
+namespace {
+
+std::optional<std::string> refuse(const BeforeRun& facts) {
+  if (!facts.candidate.config) return std::nullopt;
+  const study::RunConfig& config = *facts.candidate.config;
+  const int64_t micro_batch_tokens =
+      config.train.micro_batch_rows > 0
+          ? config.train.micro_batch_rows * config.model.context_tokens
+          : config.train.tokens_per_step;
+  const model::Census census = model::census(config.model, micro_batch_tokens);
+  const Guardrails& limits = facts.program.guardrails;
+  std::vector<std::string> found;
+  const auto check = [&](const char* what, const char* limit_name, double value, double limit) {
+    if (limit <= 0 || value <= limit) return;
+    found.push_back(std::string(what) + " " + base::format_count(value) + " exceed guardrails." +
+                    limit_name + " = " + base::format_count(limit));
+  };
+  check("active parameters", "max_parameters_active", static_cast<double>(census.parameters_active),
+        static_cast<double>(limits.max_parameters_active));
+  check("total parameters", "max_parameters_total", static_cast<double>(census.parameters_total),
+        static_cast<double>(limits.max_parameters_total));
+  check("FLOPs per token", "max_flops_per_token", census.flops_per_token_exact,
+        limits.max_flops_per_token);
+  check("estimated bytes of memory", "max_memory_bytes", census.peak_bytes(),
+        limits.max_memory_bytes);
+  if (found.empty()) return std::nullopt;
+  return base::join(found, "; ");
+}
+
+const base::Registration<Veto> registration{
+    {.name = "limits",
+     .summary = "more parameters, FLOPs per token or memory than the program allows",
+     .entry = {.before_run = refuse}}};
+
+}  // namespace
+}  // namespace windtunnel::agent
