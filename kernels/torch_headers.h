@@ -1,5 +1,6 @@
 #pragma once
-// What files that see LibTorch may use; precompiled once. torch/torch.h would cost five times as much.
+// What files that see LibTorch may use; precompiled once. torch/torch.h would cost five times as
+// much.
 
 #include <torch/autograd.h>
 #include <torch/nn/module.h>

@@ -50,7 +50,12 @@ class LanguageModel : public torch::nn::Module {
   /// tokens_BT is int64, T <= context_tokens. Position t of the logits predicts token t + 1.
   ModelOutput forward(const torch::Tensor& tokens_BT);
 
-  /// All parameters in a fixed order.
+  /// The type of activations and products, float32 (at first) or bfloat16. Weights stay as they are
+  /// and are cast where they are used; routers always compute in float32.
+  void set_compute_type(torch::ScalarType type);
+
+  /// All parameters in a fixed order. Matrices are [outputs, inputs], those of experts
+  /// [experts, outputs, inputs].
   std::vector<Parameter> parameters_with_roles() const;
   /// State that is saved but not trained (router biases, their averages); in checkpoints too.
   std::vector<std::pair<std::string, torch::Tensor>> state_buffers() const;
@@ -58,8 +63,8 @@ class LanguageModel : public torch::nn::Module {
   /// Router bias updates; call once after each optimizer step, under no_grad.
   void after_optimizer_step();
 
-  /// Load since the last reset, one entry per expert layer; reading it synchronises with the
-  /// device.
+  /// Load since the last reset, one entry per expert layer (none before the first token); reading
+  /// it synchronises with the device.
   std::vector<RouterHealth> router_health() const;
   void reset_router_health();
 

@@ -45,7 +45,9 @@ struct ModelConfig {
 };
 
 /// Fills in every default: canonical pattern, all options of the kinds the pattern uses (and only
-/// those), the vocabulary if `corpus_vocabulary` > 0 and none is set.
+/// those), the vocabulary if `corpus_vocabulary` > 0 and none is set. Sizes that are 0 and follow
+/// the width (heads, hidden units) stay 0, so that a resolved model can still be given another
+/// width. The vocabulary stays 0 where neither tells it; such a model can be checked but not built.
 /// Errors: ConfigError with every rule broken (illegal letters, heads that do not divide, K > E
 /// ...).
 ModelConfig resolve(const ModelConfig& config, int64_t corpus_vocabulary = 0);

@@ -1,0 +1,29 @@
+#pragma once
+// The feed-forward experts that each token visits: gather by expert, three products per expert,
+// weighted sum back to the tokens. No token is dropped and no expert is padded.
+
+#include <torch/types.h>
+
+namespace windtunnel::kernels {
+
+/// y_n = sum over k of weights_nk * down_e (silu(gate_e x_n) * up_e x_n), e = experts_nk.
+///
+/// Shapes:  x_ND, gate_EHD, up_EHD, down_EDH (rows are outputs), experts_NK int64 in [0, E),
+///          weights_NK -> [N, D] in the type of x. Gradients flow to all but `experts`.
+/// Cost:    on a GPU in bfloat16 nothing waits for the device; the reference elsewhere copies the
+///          expert loads to the host.
+/// Source:  Gale et al. 2022, arXiv:2211.15841 (dropless); differs: no block-sparse product.
+torch::Tensor expert_feed_forward(const torch::Tensor& x_ND, const torch::Tensor& gate_EHD,
+                                  const torch::Tensor& up_EHD, const torch::Tensor& down_EDH,
+                                  const torch::Tensor& experts_NK, const torch::Tensor& weights_NK);
+torch::Tensor expert_feed_forward_reference(const torch::Tensor& x_ND,
+                                            const torch::Tensor& gate_EHD,
+                                            const torch::Tensor& up_EHD,
+                                            const torch::Tensor& down_EDH,
+                                            const torch::Tensor& experts_NK,
+                                            const torch::Tensor& weights_NK);
+
+/// Assignments per expert, fp32 [E], on the device of `experts`, without waiting for it.
+torch::Tensor expert_load(const torch::Tensor& experts_NK, int64_t num_experts);
+
+}  // namespace windtunnel::kernels

@@ -1,0 +1,49 @@
+// x + down(silu(gate h) * up h), h = rms_norm(x): the feed-forward layer that every token passes.
+//
+// B rows, T tokens, D width, H hidden units.
+// Source: Shazeer 2020, arXiv:2002.05202 (SwiGLU), without biases.
+
+#include "model/kinds/dense.h"
+
+#include "kernels/rms_norm.h"
+#include "kernels/swiglu.h"
+#include "model/layer.h"
+#include "model/layer_kind.h"
+
+namespace windtunnel::model {
+namespace {
+
+class Dense : public Layer {
+ public:
+  Dense(const ModelConfig& model, const WeightSource& weights) {
+    const int64_t width = model.width;
+    const int64_t hidden = dense_hidden(layer_options<DenseOptions>(model, 'D'), model);
+    const auto matrix = [&](const char* name, int64_t outputs, int64_t inputs) {
+      return add_parameter(name, ParameterRole::kMatrix,
+                           weights.fan_in_normal(name, {outputs, inputs}, inputs));
+    };
+    gate_ = matrix("gate", hidden, width);
+    up_ = matrix("up", hidden, width);
+    down_ = matrix("down", width, hidden);
+  }
+
+  torch::Tensor forward(const torch::Tensor& residual_BTD, std::vector<torch::Tensor>&) override {
+    const auto type = residual_BTD.scalar_type();
+    const auto x_BTD = kernels::rms_norm(residual_BTD);
+    const auto gate_up = torch::linear(x_BTD, torch::cat({gate_, up_}).to(type));
+    return residual_BTD + torch::linear(kernels::swiglu(gate_up), down_.to(type));
+  }
+
+ private:
+  torch::Tensor gate_, up_, down_;
+};
+
+const base::Registration<LayerFactory> registration{{
+    .name = "dense",
+    .summary = "see the layer kind",
+    .entry = {.make = [](const ModelConfig& model, const LayerPlace&, const WeightSource& weights)
+                  -> std::shared_ptr<Layer> { return std::make_shared<Dense>(model, weights); }},
+}};
+
+}  // namespace
+}  // namespace windtunnel::model

@@ -1,0 +1,58 @@
+#pragma once
+// The contract of the computing half of a router kind: one file in model/routers/ that registers a
+// RouterFactory under the name its RouterKind has (router_kind.h). Everything is fp32 or wider.
+
+#include <torch/nn/module.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/registry.h"
+#include "model/language_model.h"
+
+namespace windtunnel::model {
+
+// N tokens, E experts, K visited ones.
+struct Routing {
+  /// int64, K different experts per token.
+  torch::Tensor experts_NK;
+  /// Sum to one over K; differentiable.
+  torch::Tensor weights_NK;
+  /// Tokens each expert got, fp32; N K in all.
+  torch::Tensor load_E;
+  /// Weighted losses of the router; undefined outside training.
+  torch::Tensor auxiliary_loss;
+};
+
+class Router : public torch::nn::Module {
+ public:
+  virtual Routing route(const torch::Tensor& logits_NE, int64_t num_active) = 0;
+
+  /// What is saved besides parameters.
+  virtual std::vector<std::pair<std::string, torch::Tensor>> state_buffers() const { return {}; }
+  /// `share_E`: the share of the step's assignments each expert got. Called without gradients.
+  virtual void after_optimizer_step(const torch::Tensor& /*share_E*/) {}
+};
+
+struct RouterFactory {
+  /// `router` is a completed choice, see complete_router.
+  std::shared_ptr<Router> (*make)(const base::Json& router, int64_t num_experts);
+};
+
+using RouterFactories = base::Registry<RouterFactory>;
+
+/// E * sum over experts of (share of assignments) * (mean probability): 1 when even, E when all
+/// tokens insist on one expert.
+/// Source: Fedus et al. 2021, arXiv:2101.03961, eq. (4); differs: shares of N K assignments.
+torch::Tensor load_balance_loss(const torch::Tensor& probabilities_NE, const torch::Tensor& load_E);
+
+/// Mean over tokens of the squared log-sum-exp. Source: Zoph et al. 2022, arXiv:2202.08906, eq.
+/// (5).
+torch::Tensor z_loss(const torch::Tensor& logits_NE);
+
+/// Figures of one layer from the counts of its experts; nothing if all are zero.
+std::optional<RouterHealth> health_of_load(const torch::Tensor& load_E);
+
+}  // namespace windtunnel::model
