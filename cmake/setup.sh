@@ -31,7 +31,7 @@ make_ready() { # programs | all
     flock 9
   fi
   if ! is_configured; then
-    say "building for $device: $why"
+    say "set-up for a $device build: $why"
     install_packages
     install_libtorch
     configure
@@ -60,8 +60,12 @@ changes() {
 
 # --- telling -----------------------------------------------------------------------------------
 
-say() {
+clear_line() {
   if [ -t 2 ]; then printf '\r\033[K' >&2; fi
+}
+
+say() {
+  clear_line
   printf 'windtunnel: %s\n' "$*" >&2
 }
 
@@ -249,9 +253,9 @@ compile() {
       case $line in
         \[*' of '*) progress "building ${line:0:300}" ;;
         'ninja: '[En]*) ;; # "Entering directory", "no work to do"
-        *) say "$line" ;;
+        *) clear_line && printf '%s\n' "$line" >&2 ;;
       esac
     done || fail "the build failed"
-  if [ -t 2 ]; then printf '\r\033[K' >&2; fi
+  clear_line
   mv "$stamp.next" "$stamp"
 }
