@@ -1,0 +1,49 @@
+#pragma once
+// How good the predictions were, per proposer: shown in reports and, to a language model, in its
+// next prompt.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "study/experiment.h"
+
+namespace windtunnel::agent {
+
+struct Calibration {
+  /// "all", or the kind of a proposer.
+  std::string proposer;
+  /// Predictions whose difference was measured.
+  int64_t measured = 0;
+  /// Share of them whose 80 % interval held the measured difference.
+  std::optional<double> interval_coverage;
+  /// Mean of predicted - measured; negative: promises too much.
+  std::optional<double> bias_bits_per_byte;
+  std::optional<double> mean_absolute_error_bits_per_byte;
+  /// Experiments that ran and had stated a probability of being kept, and the mean squared error of
+  /// that probability: 0 is perfect, 0.25 is what 50 % each time earns.
+  int64_t probabilities = 0;
+  std::optional<double> brier_score;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("proposer", self.proposer, {.help = "all, or the kind of a proposer"});
+    visit("measured", self.measured, {.help = "predictions whose difference was measured"});
+    visit("interval_coverage", self.interval_coverage,
+          {.help = "share of 80 % intervals that held the measured difference"});
+    visit("bias_bits_per_byte", self.bias_bits_per_byte,
+          {.help = "mean of predicted - measured; negative promises too much"});
+    visit("mean_absolute_error_bits_per_byte", self.mean_absolute_error_bits_per_byte,
+          {.help = "of the point prediction"});
+    visit("probabilities", self.probabilities, {.help = "stated probabilities that were scored"});
+    visit("brier_score", self.brier_score,
+          {.help = "mean squared error of the probability of being kept"});
+  }
+};
+
+/// One row for all proposers together, then one for each by name. Vetoed and undecided experiments
+/// count nowhere; a failed one counts as not kept.
+std::vector<Calibration> calibrate(const std::vector<study::Experiment>& experiments);
+
+}  // namespace windtunnel::agent
