@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "agent/front_matter.h"
 #include "agent/proposer.h"
@@ -85,7 +86,7 @@ void check_range(const MutablePath& entry, const Json& schema, const std::string
   }
   for (const auto& [end, value] :
        {std::pair{".minimum", *entry.minimum}, {".maximum", *entry.maximum}}) {
-    const Json json = type.find("integer") != std::string::npos && value == std::floor(value)
+    const Json json = value == std::floor(value) && std::abs(value) < 1e15
                           ? Json(static_cast<int64_t>(value))
                           : Json(value);
     for (Problem& problem : base::schema_problems(json, schema)) {
