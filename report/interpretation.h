@@ -1,0 +1,26 @@
+#pragma once
+// What an experiment's numbers mean, in sentences; all of it follows from the journal.
+
+#include <string>
+#include <vector>
+
+#include "report/study_data.h"
+
+namespace windtunnel::report {
+
+/// One "path: old -> new" for each path of the patch; old values are the parent's.
+std::vector<std::string> patch_lines(const ExperimentView& view, const StudyData& data);
+
+/// "baseline" or "experiment 3".
+std::string experiment_name(int64_t number);
+
+std::string prediction_text(const study::Prediction& prediction);
+std::string observed_text(const ExperimentView& view);
+/// Whether noise can explain the difference.
+std::string interpretation_text(const ExperimentView& view);
+/// Prediction against measurement.
+std::string agreement_text(const ExperimentView& view);
+std::string decision_text(const ExperimentView& view);
+std::string next_text(const ExperimentView& view, const StudyData& data);
+
+}  // namespace windtunnel::report

@@ -1,0 +1,97 @@
+#pragma once
+// The ladder of sizes and the law through it, as far as the journal has them: runs with purpose
+// "ladder" and the facts "ladder.plan", "ladder.forecast" and "fit". The facts are read key by key,
+// as their writers describe them in scaling/; what is absent stays absent, and the page says "not
+// available" in its place.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/study_data.h"
+
+namespace windtunnel::report {
+
+struct RungView {
+  std::string name;
+  bool is_held_out = false;
+  std::optional<double> parameters_active;
+  std::optional<double> tokens;
+  /// Training FLOPs by the convention of the plan.
+  std::optional<double> flops;
+  /// Of training one run.
+  std::optional<double> planned_seconds;
+  std::optional<double> measured_seconds;
+  /// Mean over the completed runs of the rung.
+  std::optional<double> bits_per_byte;
+  std::vector<double> bits_per_byte_by_run;
+  /// "planned", "completed", "not finished", or how its runs ended.
+  std::string state;
+};
+
+struct LawParameter {
+  std::string name;
+  std::optional<double> value;
+  /// An end that the data do not bound is absent.
+  std::optional<double> low;
+  std::optional<double> high;
+  /// "identified", "weak", "not_identified".
+  std::string verdict;
+  std::vector<std::string> reasons;
+};
+
+/// A point of the fitted curve with its band.
+struct LawPoint {
+  double flops = 0;
+  double bits_per_byte = 0;
+  std::optional<double> low;
+  std::optional<double> high;
+};
+
+struct LawView {
+  std::string formula;
+  std::vector<LawParameter> parameters;
+  std::string loss_unit;
+  std::optional<double> confidence;
+  /// The worst of the parameters' verdicts.
+  std::string verdict;
+  std::vector<LawPoint> curve;
+  std::vector<std::string> warnings;
+};
+
+/// A forecast of one size from the same runs under one assumption, e.g. a pinned offset.
+struct AlternativeView {
+  std::string forecast;
+  std::string assumption;
+  std::optional<double> predicted;
+};
+
+struct HeldOutView {
+  /// Of the rung; with several seeds, of the run.
+  std::string name;
+  std::optional<double> flops;
+  std::optional<double> predicted;
+  std::optional<double> low;
+  std::optional<double> high;
+  std::optional<double> measured;
+  /// measured / predicted - 1; positive is worse than forecast.
+  std::optional<double> relative_error;
+  std::optional<bool> covered;
+};
+
+struct LadderView {
+  /// How FLOPs are counted, e.g. "6ND".
+  std::string flops_convention;
+  /// In the order of the plan, smallest first.
+  std::vector<RungView> rungs;
+  std::optional<LawView> law;
+  /// Forecasts, with their outcome where it is known.
+  std::vector<HeldOutView> held_out;
+  std::vector<AlternativeView> alternatives;
+
+  bool empty() const { return rungs.empty() && !law; }
+};
+
+LadderView ladder_view(const StudyData& data);
+
+}  // namespace windtunnel::report

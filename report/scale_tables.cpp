@@ -1,0 +1,135 @@
+// The tables about the ladder and about what the numbers hold for; declared in tables.h.
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "base/fingerprint.h"
+#include "base/text.h"
+#include "report/html.h"
+#include "report/tables.h"
+#include "report/wording.h"
+
+namespace windtunnel::report {
+namespace {
+
+constexpr const char* kNotAvailable = "not available";
+
+std::string yes_no(std::optional<bool> value) {
+  if (!value) return kNotAvailable;
+  return *value ? "yes" : "no";
+}
+
+}  // namespace
+
+std::string rungs_table(const LadderView& ladder) {
+  const std::string flops =
+      ladder.flops_convention.empty() ? "FLOPs" : "FLOPs (" + ladder.flops_convention + ")";
+  HtmlTable table("Rungs of the ladder", {{"Rung"},
+                                          {"Role"},
+                                          {"Active parameters", true},
+                                          {"Tokens", true},
+                                          {flops, true},
+                                          {"Planned time", true},
+                                          {"Measured time", true},
+                                          {"Bits per byte", true},
+                                          {"State"}});
+  for (const RungView& rung : ladder.rungs) {
+    table.add({rung.name, rung.is_held_out ? "held out" : "fitted", count(rung.parameters_active),
+               count(rung.tokens), number(rung.flops, 3), duration(rung.planned_seconds),
+               duration(rung.measured_seconds), bits(rung.bits_per_byte), rung.state},
+              rung.is_held_out ? "held-out" : "");
+  }
+  return table.html();
+}
+
+std::string law_table(const LadderView& ladder) {
+  if (!ladder.law) return "";
+  const LawView& law = *ladder.law;
+  const std::string interval =
+      law.confidence ? fmt::format("{:.0f} % interval", *law.confidence * 100) : "Interval";
+  HtmlTable table("Fitted law: " + law.formula, {{"Parameter"},
+                                                 {"Value", true},
+                                                 {interval, true},
+                                                 {"Identified"},
+                                                 {"Why not more", false, true}});
+  for (const LawParameter& parameter : law.parameters) {
+    const bool has_interval = finite(parameter.low) || finite(parameter.high);
+    const auto end = [](std::optional<double> value) {
+      return finite(value) ? number(value) : std::string("unbounded");
+    };
+    table.add(
+        {parameter.name, number(parameter.value, 5),
+         has_interval ? "[" + end(parameter.low) + ", " + end(parameter.high) + "]" : kNotAvailable,
+         parameter.verdict.empty() ? kNotAvailable : words(parameter.verdict),
+         base::join(parameter.reasons, "; ")});
+  }
+  std::string html = table.html();
+  for (const std::string& warning : law.warnings) html += paragraph(warning, "warning");
+  return html;
+}
+
+std::string alternatives_table(const LadderView& ladder) {
+  HtmlTable table("What the offset does to the forecast: the same runs under other assumptions",
+                  {{"Size"}, {"Assumption"}, {"Predicted", true}});
+  for (const AlternativeView& alternative : ladder.alternatives) {
+    table.add({alternative.forecast, alternative.assumption, bits(alternative.predicted)});
+  }
+  return table.html();
+}
+
+std::string held_out_table(const LadderView& ladder) {
+  HtmlTable table("Held-out sizes: predicted by the law from the smaller ones, then measured",
+                  {{"Size"},
+                   {"FLOPs", true},
+                   {"Predicted", true},
+                   {"Interval", true},
+                   {"Measured", true},
+                   {"Error", true},
+                   {"Inside the interval"}});
+  for (const HeldOutView& held_out : ladder.held_out) {
+    table.add({held_out.name, number(held_out.flops, 3), bits(held_out.predicted),
+               bits_interval(held_out.low, held_out.high), bits(held_out.measured),
+               percent(held_out.relative_error, true),
+               held_out.measured ? yes_no(held_out.covered) : "not measured yet"});
+  }
+  return table.html();
+}
+
+std::string provenance_table(const StudyData& data) {
+  std::map<std::string, std::map<std::string, int64_t>> seen;
+  for (const auto& run : data.runs) {
+    if (!run.record) continue;
+    const study::RunRecord& record = *run.record;
+    const auto note = [&](const char* what, const std::string& value) {
+      if (!value.empty()) ++seen[what][value];
+    };
+    note("Data fingerprint", record.data_fingerprint);
+    note("Code version", record.code_version);
+    note("Device", record.train.device_name);
+    note("Precision", record.train.precision);
+    if (record.evaluation) {
+      note("Validation text SHA-256", record.evaluation->validation_text_sha256);
+      note("Validation bytes", std::to_string(record.evaluation->bytes));
+    }
+  }
+  HtmlTable table("Data and environment, as recorded with the runs",
+                  {{"What"}, {"Value", false, true}, {"Runs", true}});
+  if (const base::Json* name =
+          data.fact("corpus") ? base::find_path(*data.fact("corpus"), "name") : nullptr;
+      name != nullptr && name->is_string()) {
+    table.add({"Corpus", name->get<std::string>(), ""});
+  }
+  const std::pair<const char*, const char*> sizes[] = {{"Training tokens", "train.tokens"},
+                                                       {"Training bytes", "train.bytes"},
+                                                       {"Vocabulary", "vocabulary_size"}};
+  for (const auto& [title, path] : sizes) {
+    if (const auto value = data.fact_number("corpus", path)) table.add({title, count(value), ""});
+  }
+  for (const auto& [what, values] : seen) {
+    for (const auto& [value, runs] : values) table.add({what, value, std::to_string(runs)});
+  }
+  return table.html();
+}
+
+}  // namespace windtunnel::report

@@ -1,0 +1,173 @@
+#include "report/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/bests.h"
+#include "report/calibration.h"
+#include "report/ladder_view.h"
+#include "report/wording.h"
+
+namespace windtunnel::report {
+namespace {
+
+std::string counts_sentence(const StudyData& data) {
+  const VerdictCounts counts = verdict_counts(data);
+  if (counts.proposed == 0) return "No experiment has been proposed yet.";
+  std::vector<std::string> parts;
+  const std::pair<int64_t, const char*> named[] = {
+      {counts.kept, "kept"},     {counts.discarded, "discarded"}, {counts.repair, "to repair"},
+      {counts.failed, "failed"}, {counts.vetoed, "vetoed"},       {counts.pending, "still open"}};
+  for (const auto& [amount, name] : named) {
+    if (amount > 0) parts.push_back(std::to_string(amount) + " " + name);
+  }
+  return plural(counts.proposed, "experiment") + ": " + base::join(parts, ", ") + ".";
+}
+
+std::string best_sentence(const StudyData& data) {
+  const std::vector<Best> steps = bests(data);
+  if (steps.empty()) return "";
+  const Best& best = steps.back();
+  if (best.experiment == 0) {
+    return fmt::format("The baseline, at {} validation bits per byte, is still the best.",
+                       bits(best.bits_per_byte));
+  }
+  return fmt::format(
+      "The best configuration is that of experiment {}: its runs average {} validation bits per "
+      "byte against {} of the baseline, and paired by seed it is {} better.",
+      best.experiment, bits(data.find(best.experiment)->mean_bits_per_byte),
+      bits(data.baseline.mean_bits_per_byte), percent(best.cumulative_gain));
+}
+
+std::string noise_sentence(const StudyData& data) {
+  const auto noise = data.noise_bits_per_byte();
+  if (!noise) return "";
+  std::string text = fmt::format(
+      "Runs that differ in nothing but the seed scatter with a standard deviation of {} bits per "
+      "byte",
+      bits(noise));
+  if (data.baseline.level) text += " (" + percent(*noise / *data.baseline.level) + ")";
+  return text + "; a change was kept only where that cannot explain it.";
+}
+
+std::string forecast_sentence(const StudyData& data) {
+  const auto all = calibrations(data);
+  const auto total = all.find("");
+  if (total == all.end() || total->second.scored == 0) return "";
+  return fmt::format(
+      "Of {} with a prediction and a measured outcome, {} lay inside the predicted 80 % interval.",
+      plural(total->second.scored, "experiment"), total->second.covered);
+}
+
+std::string law_sentence(const LadderView& ladder) {
+  if (!ladder.law) return "";
+  std::vector<std::string> parameters;
+  for (const LawParameter& parameter : ladder.law->parameters) {
+    parameters.push_back(parameter.name + " = " + number(parameter.value));
+  }
+  std::string text = "The fitted law is " + one_line(ladder.law->formula);
+  if (!parameters.empty()) text += " with " + base::join(parameters, ", ");
+  std::vector<std::string> open;
+  for (const LawParameter& parameter : ladder.law->parameters) {
+    if (parameter.verdict == "not_identified") open.push_back(parameter.name);
+  }
+  if (!open.empty()) {
+    text += "; these runs do not identify " + base::join(open, ", ");
+  } else if (!ladder.law->verdict.empty()) {
+    text += ", " + words(ladder.law->verdict) + " by these runs";
+  }
+  return text + ".";
+}
+
+std::string held_out_sentence(const HeldOutView& held_out) {
+  std::string text =
+      fmt::format("The held-out size {} was predicted at {} {}", one_line(held_out.name),
+                  bits(held_out.predicted), bits_interval(held_out.low, held_out.high));
+  if (!held_out.measured) return text + " and is not measured yet.";
+  text += " and measured at " + bits(held_out.measured);
+  if (held_out.relative_error) {
+    text += ", " + percent(held_out.relative_error, true) + " of the forecast";
+  }
+  if (held_out.covered) {
+    text += *held_out.covered ? "; the interval held it" : "; the interval missed it";
+  }
+  return text + ".";
+}
+
+std::string stop_sentence(const StudyData& data) {
+  const base::Json* stop = data.fact("night.stop");
+  if (stop == nullptr) return "The night of research has not ended yet.";
+  const base::Json* reason = stop->is_object() ? base::find_path(*stop, "reason") : stop;
+  if (reason == nullptr || !reason->is_string()) return "The night of research has ended.";
+  return "The night ended because of: " + words(reason->get<std::string>()) + ".";
+}
+
+}  // namespace
+
+VerdictCounts verdict_counts(const StudyData& data) {
+  VerdictCounts counts;
+  for (const auto& view : data.experiments) {
+    const std::string verdict = view.verdict();
+    ++counts.proposed;
+    if (verdict == study::verdict::kKeep) ++counts.kept;
+    if (verdict == study::verdict::kDiscard) ++counts.discarded;
+    if (verdict == study::verdict::kRepair) ++counts.repair;
+    if (verdict == study::verdict::kFailed) ++counts.failed;
+    if (verdict == study::verdict::kVetoed) ++counts.vetoed;
+    if (!view.decided()) ++counts.pending;
+  }
+  return counts;
+}
+
+std::vector<std::string> summary_sentences(const StudyData& data) {
+  std::vector<std::string> sentences;
+  const auto add = [&](std::string sentence) {
+    if (!sentence.empty()) sentences.push_back(std::move(sentence));
+  };
+  const LadderView ladder = ladder_view(data);
+  add(best_sentence(data));
+  add(counts_sentence(data));
+  add(stop_sentence(data));
+  add(noise_sentence(data));
+  add(forecast_sentence(data));
+  add(law_sentence(ladder));
+  for (const HeldOutView& held_out : ladder.held_out) add(held_out_sentence(held_out));
+  return sentences;
+}
+
+std::vector<KeyFigure> key_figures(const StudyData& data) {
+  const std::vector<Best> steps = bests(data);
+  const VerdictCounts counts = verdict_counts(data);
+  const LadderView ladder = ladder_view(data);
+  const auto all = calibrations(data);
+  const auto total = all.find("");
+  std::vector<KeyFigure> figures;
+  figures.push_back(
+      {"Best bits per byte",
+       steps.empty() ? kMissing : bits(data.find(steps.back().experiment)->mean_bits_per_byte),
+       steps.empty() ? "no baseline yet" : "baseline " + bits(data.baseline.mean_bits_per_byte)});
+  figures.push_back(
+      {"Gain over baseline",
+       steps.empty() ? kMissing : percent(steps.back().cumulative_gain.value_or(0)),
+       "relative, over " +
+           plural(static_cast<int64_t>(std::max<size_t>(steps.size(), 1) - 1), "step")});
+  figures.push_back({"Kept", fmt::format("{} of {}", counts.kept, counts.proposed - counts.pending),
+                     "experiments decided"});
+  figures.push_back(
+      {"Noise of one run", bits(data.noise_bits_per_byte()), "standard deviation, bits per byte"});
+  const bool is_scored = total != all.end() && total->second.scored > 0;
+  figures.push_back(
+      {"Forecasts inside",
+       is_scored ? fmt::format("{} of {}", total->second.covered, total->second.scored) : kMissing,
+       "80 % intervals"});
+  const HeldOutView held_out = ladder.held_out.empty() ? HeldOutView{} : ladder.held_out.back();
+  figures.push_back({"Held-out error", percent(held_out.relative_error, true),
+                     !held_out.covered   ? "measured against forecast"
+                     : *held_out.covered ? "inside the interval"
+                                         : "outside the interval"});
+  return figures;
+}
+
+}  // namespace windtunnel::report
