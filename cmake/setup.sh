@@ -151,8 +151,7 @@ install_packages() {
   local install="apt-get install --yes --no-install-recommends ${missing[*]}"
   may_install || fail "installing Debian packages needs root; as root run this, then start again:" \
     "apt-get update && $install"
-  # Ends what an interrupted installation left half-way.
-  as_root dpkg --configure -a >>"$log" 2>&1 || fail_with_log "dpkg --configure -a failed"
+  finish_interrupted_installation
   apt_get update || say "apt-get update failed; going on with the package lists that are here"
   apt_get install --yes --no-install-recommends "${missing[@]}" ||
     fail_with_log "apt-get could not install the packages"
@@ -166,13 +165,26 @@ may_install() {
   [ -t 0 ] && [ -t 2 ] && say "sudo is needed to install Debian packages" && sudo -v
 }
 
-# The lock must not be inherited by a service that a package starts.
+# The lock of the set-up must not be inherited by a service that a package starts.
 as_root() {
-  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi </dev/null 9>&-
+  local as=()
+  [ "$(id -u)" = 0 ] || as=(sudo)
+  "${as[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 "$@" </dev/null 9>&-
+}
+
+# apt-get refuses to work on what it left half-way when it was killed; dpkg outlives it for a while.
+finish_interrupted_installation() {
+  local output
+  until output=$(as_root dpkg --configure -a 2>&1); do
+    printf '%s\n' "$output" >>"$log"
+    [[ $output == *locked* ]] || fail_with_log "dpkg --configure -a failed"
+    progress "step 1 of 4: waiting for another installation of packages to end"
+    sleep 2
+  done
 }
 
 apt_get() {
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 \
+  as_root apt-get -o DPkg::Lock::Timeout=600 \
     -o APT::Status-Fd=1 "$@" 2>&1 | tee -a "$log" |
     while IFS=: read -r kind _ percent text; do
       case $kind in
