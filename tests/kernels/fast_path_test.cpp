@@ -1,0 +1,219 @@
+// Every hand-written CPU operation against the plain reference, forward and backward, at sizes that
+// do not fill a vector.
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "kernels/causal_attention.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/expert_feed_forward.h"
+#include "kernels/rms_norm.h"
+#include "kernels/rotary_norm.h"
+#include "kernels/swiglu.h"
+
+namespace windtunnel::kernels {
+namespace {
+
+// Against a double reference: sums of some hundred fp32 terms of size one.
+constexpr double kTolerance = 3e-5;
+
+using Tensors = std::vector<torch::Tensor>;
+using Operation = std::function<torch::Tensor(const Tensors&)>;
+
+torch::Tensor random(at::IntArrayRef sizes, uint64_t seed) {
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+  return torch::randn(sizes, generator, torch::TensorOptions(torch::kFloat32));
+}
+
+/// Output and gradients of all inputs, for a fixed random gradient of the output.
+Tensors evaluate(const Operation& operation, const Tensors& inputs, torch::ScalarType type) {
+  Tensors leaves;
+  for (const auto& input : inputs) {
+    leaves.push_back(
+        input.is_floating_point() ? input.detach().to(type).clone().requires_grad_(true) : input);
+  }
+  const auto output = operation(leaves);
+  output.backward(random(output.sizes(), 99).to(type));
+  Tensors results = {output.detach()};
+  for (const auto& leaf : leaves) {
+    if (leaf.is_floating_point()) results.push_back(leaf.grad());
+  }
+  return results;
+}
+
+void expect_same(const Operation& fast, const Operation& reference, const Tensors& inputs) {
+  const auto found = evaluate(fast, inputs, torch::kFloat32);
+  const auto expected = evaluate(reference, inputs, torch::kDouble);
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].scalar_type(), torch::kFloat32);
+    ASSERT_EQ(found[i].sizes(), expected[i].sizes());
+    const double scale = std::max(1.0, expected[i].abs().max().item<double>());
+    EXPECT_LT((found[i] - expected[i]).abs().max().item<double>(), kTolerance * scale)
+        << (i == 0 ? "output" : "gradient of input ") << i;
+  }
+}
+
+TEST(FastPath, RmsNorm) {
+  for (const int64_t width : {1, 3, 24, 44, 100}) {
+    expect_same([](const Tensors& in) { return rms_norm(in[0]); },
+                [](const Tensors& in) { return rms_norm_reference(in[0]); },
+                {random({2, 7, width}, 1)});
+  }
+}
+
+TEST(FastPath, RmsNormOfStridedInput) {
+  const auto operation = [](auto norm) {
+    return [norm](const Tensors& in) { return norm(in[0].transpose(0, 1)); };
+  };
+  expect_same(operation(rms_norm), operation(rms_norm_reference), {random({5, 9}, 2)});
+}
+
+TEST(FastPath, SwiGlu) {
+  for (const int64_t hidden : {1, 5, 16, 43}) {
+    expect_same([](const Tensors& in) { return swiglu(in[0]); },
+                [](const Tensors& in) { return swiglu_reference(in[0]); },
+                {random({3, 5, 2 * hidden}, 3) * 3});
+  }
+}
+
+TEST(FastPath, CrossEntropy) {
+  for (const int64_t vocabulary : {1, 7, 64, 517}) {
+    const auto targets = torch::randint(0, vocabulary, {3, 5}, torch::kInt64);
+    expect_same([&](const Tensors& in) { return cross_entropy(in[0], targets); },
+                [&](const Tensors& in) { return cross_entropy_reference(in[0], targets); },
+                {random({3, 5, vocabulary}, 4) * 5});
+  }
+}
+
+TEST(CrossEntropy, SumsToOneAndStandsLargeLogits) {
+  const auto logits = random({1, 33}, 5) * 300;
+  double total = 0;
+  for (int64_t target = 0; target < 33; ++target) {
+    const auto nats = cross_entropy(logits, torch::full({1}, target, torch::kInt64));
+    EXPECT_TRUE(std::isfinite(nats.item<float>()));
+    total += std::exp(-nats.item<double>());
+  }
+  EXPECT_NEAR(total, 1, 1e-5);
+}
+
+TEST(FastPath, RotaryNorm) {
+  const HeadLayout layouts[] = {{2, 1, 12}, {3, 3, 22}, {4, 2, 2}};
+  for (const auto& heads : layouts) {
+    const auto table = rotary_table(11, heads.head_size, 100);
+    const RotaryTable narrow = {table.cos.to(torch::kFloat32), table.sin.to(torch::kFloat32)};
+    expect_same(
+        [&](const Tensors& in) { return rotary_norm(in[0], in[1], narrow, heads, 0.7); },
+        [&](const Tensors& in) { return rotary_norm_reference(in[0], in[1], table, heads, 0.7); },
+        {random({2, 9, heads.features()}, 6), torch::full({1}, 1.3)});
+  }
+}
+
+TEST(FastPath, RotaryNormHasAGradientAtGainZero) {
+  const HeadLayout heads{2, 1, 4};
+  const auto table = rotary_table(5, 4, 100);
+  const RotaryTable narrow = {table.cos.to(torch::kFloat32), table.sin.to(torch::kFloat32)};
+  expect_same(
+      [&](const Tensors& in) { return rotary_norm(in[0], in[1], narrow, heads, 2); },
+      [&](const Tensors& in) { return rotary_norm_reference(in[0], in[1], table, heads, 2); },
+      {random({1, 5, heads.features()}, 7), torch::zeros({1})});
+}
+
+struct AttentionCase {
+  HeadLayout heads;
+  int64_t tokens, window;
+};
+
+class FastAttention : public testing::TestWithParam<AttentionCase> {};
+
+TEST_P(FastAttention, MatchesTheReference) {
+  const auto& [heads, tokens, window] = GetParam();
+  expect_same([&](const Tensors& in) { return causal_attention(in[0], heads, window); },
+              [&](const Tensors& in) { return causal_attention_reference(in[0], heads, window); },
+              {random({2, tokens, heads.features()}, 8)});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, FastAttention,
+    testing::Values(AttentionCase{{1, 1, 1}, 1, 1}, AttentionCase{{2, 1, 12}, 16, 16},
+                    AttentionCase{{2, 1, 12}, 33, 100}, AttentionCase{{4, 2, 7}, 50, 50},
+                    AttentionCase{{2, 2, 18}, 65, 8}, AttentionCase{{6, 2, 33}, 70, 35},
+                    AttentionCase{{2, 1, 16}, 40, 1}, AttentionCase{{3, 1, 48}, 129, 64}));
+
+TEST(FastAttention, HugeLogitsStayFinite) {
+  const HeadLayout heads{2, 1, 8};
+  const auto y = causal_attention(random({1, 40, heads.features()}, 9) * 1000, heads, 40);
+  EXPECT_TRUE(y.isfinite().all().item<bool>());
+}
+
+struct ExpertsCase {
+  int64_t tokens, width, hidden, experts, active;
+};
+
+class FastExperts : public testing::TestWithParam<ExpertsCase> {};
+
+TEST_P(FastExperts, MatchesTheReference) {
+  const auto& [N, D, H, E, K] = GetParam();
+  const auto chosen = std::get<1>(random({N, E}, 10).topk(K, -1));
+  const Tensors inputs = {random({N, D}, 11), random({E, H, D}, 12), random({E, H, D}, 13),
+                          random({E, D, H}, 14), random({N, K}, 15)};
+  const auto operation = [&](auto function) {
+    return [&, function](const Tensors& in) {
+      return function(in[0], in[1], in[2], in[3], chosen, in[4]);
+    };
+  };
+  expect_same(operation(expert_feed_forward), operation(expert_feed_forward_reference), inputs);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, FastExperts,
+                         testing::Values(ExpertsCase{1, 1, 1, 1, 1}, ExpertsCase{9, 5, 3, 4, 1},
+                                         ExpertsCase{40, 24, 11, 8, 2}, ExpertsCase{3, 7, 6, 9, 4},
+                                         ExpertsCase{17, 6, 8, 3, 3}));
+
+TEST(FastExperts, AllTokensOnOneExpertLeaveTheOthersWithoutGradient) {
+  const auto chosen = torch::ones({6, 1}, torch::kInt64);
+  const Tensors inputs = {random({6, 4}, 16), random({3, 5, 4}, 17), random({3, 5, 4}, 18),
+                          random({3, 4, 5}, 19), torch::ones({6, 1})};
+  const auto operation = [&](auto function) {
+    return [&, function](const Tensors& in) {
+      return function(in[0], in[1], in[2], in[3], chosen, in[4]);
+    };
+  };
+  expect_same(operation(expert_feed_forward), operation(expert_feed_forward_reference), inputs);
+  const auto found = evaluate(operation(expert_feed_forward), inputs, torch::kFloat32);
+  EXPECT_EQ(found[2][0].abs().max().item<float>(), 0);
+  EXPECT_GT(found[2][1].abs().max().item<float>(), 0);
+}
+
+TEST(FastExperts, RefuseAnAssignmentThatDoesNotExist) {
+  const auto call = [](int64_t expert) {
+    return expert_feed_forward(random({1, 2}, 1), random({3, 2, 2}, 2), random({3, 2, 2}, 3),
+                               random({3, 2, 2}, 4), torch::full({1, 1}, expert, torch::kInt64),
+                               torch::ones({1, 1}));
+  };
+  EXPECT_THROW(call(3), c10::Error);
+  EXPECT_THROW(call(-1), c10::Error);
+}
+
+TEST(FastPath, SameBitsForAnyNumberOfThreads) {
+  const HeadLayout heads{4, 2, 12};
+  const auto table = rotary_table(64, heads.head_size, 100);
+  const RotaryTable narrow = {table.cos.to(torch::kFloat32), table.sin.to(torch::kFloat32)};
+  const Operation operation = [&](const Tensors& in) {
+    return rms_norm(causal_attention(rotary_norm(in[0], in[1], narrow, heads, 1.5), heads, 20));
+  };
+  const Tensors inputs = {random({6, 64, heads.features()}, 20), torch::ones({1})};
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const auto one = evaluate(operation, inputs, torch::kFloat32);
+  at::set_num_threads(3);
+  const auto three = evaluate(operation, inputs, torch::kFloat32);
+  at::set_num_threads(threads);
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(torch::equal(one[i], three[i])) << i;
+}
+
+}  // namespace
+}  // namespace windtunnel::kernels

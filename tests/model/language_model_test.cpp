@@ -1,0 +1,265 @@
+#include "model/language_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "base/error.h"
+#include "kernels/cross_entropy.h"
+
+namespace windtunnel::model {
+namespace {
+
+using base::Json;
+
+torch::Tensor tensor_of(const Json& nested) {
+  std::vector<int64_t> sizes;
+  for (const Json* level = &nested; level->is_array(); level = &level->at(0)) {
+    sizes.push_back(static_cast<int64_t>(level->size()));
+  }
+  std::vector<double> values;
+  const std::function<void(const Json&)> collect = [&](const Json& value) {
+    if (!value.is_array()) return values.push_back(value.get<double>());
+    for (const Json& item : value) collect(item);
+  };
+  collect(nested);
+  return torch::tensor(values, torch::kDouble).view(sizes);
+}
+
+const Json& golden() {
+  static const Json cases =
+      base::read_json(std::string(WINDTUNNEL_SOURCE_DIR) + "/tests/golden/language_model.json");
+  return cases;
+}
+
+std::vector<std::string> golden_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, ignored] : golden().items()) names.push_back(name);
+  return names;
+}
+
+class GoldenModel : public testing::TestWithParam<std::string> {
+ protected:
+  /// The model of the case with its weights filled in.
+  std::unique_ptr<LanguageModel> make() const {
+    const Json& json = golden().at(GetParam());
+    auto model = std::make_unique<LanguageModel>(
+        resolve(base::from_json<ModelConfig>(json.at("config"), "golden")),
+        base::RandomStream(1, "weights"));
+    const torch::NoGradGuard no_grad;
+    size_t used = 0;
+    const auto fill = [&](const std::string& name, torch::Tensor tensor) {
+      if (!json.at("parameters").contains(name)) return;
+      tensor.copy_(tensor_of(json.at("parameters").at(name)).view_as(tensor));
+      ++used;
+    };
+    for (const auto& parameter : model->parameters_with_roles()) {
+      EXPECT_TRUE(json.at("parameters").contains(parameter.name)) << parameter.name;
+      fill(parameter.name, parameter.tensor);
+    }
+    for (const auto& [name, buffer] : model->state_buffers()) fill(name, buffer);
+    EXPECT_EQ(used, json.at("parameters").size());
+    return model;
+  }
+
+  void expect_golden(LanguageModel& model, double tolerance) const {
+    const Json& json = golden().at(GetParam());
+    const auto output = model.forward(tensor_of(json.at("tokens")).to(torch::kInt64));
+    EXPECT_LT((output.logits_BTV - tensor_of(json.at("logits"))).abs().max().item<double>(),
+              tolerance);
+    const double auxiliary = json.at("auxiliary_loss");
+    if (auxiliary != 0) {
+      EXPECT_NEAR(output.auxiliary_loss.item<double>(), auxiliary, tolerance);
+    } else {
+      EXPECT_FALSE(output.auxiliary_loss.defined());
+    }
+  }
+};
+
+TEST_P(GoldenModel, LogitsInDouble) {
+  const auto model = make();
+  model->to(torch::kDouble);
+  // to() rounded the weights through fp32 only where they were filled; three digits need more.
+  const torch::NoGradGuard no_grad;
+  for (const auto& parameter : model->parameters_with_roles()) {
+    torch::Tensor(parameter.tensor)
+        .copy_(tensor_of(golden().at(GetParam()).at("parameters").at(parameter.name))
+                   .view_as(parameter.tensor));
+  }
+  // The bias was filled in fp32; it only selects.
+  expect_golden(*model, 1e-10);
+}
+
+TEST_P(GoldenModel, LogitsInSinglePrecision) { expect_golden(*make(), 2e-5); }
+
+INSTANTIATE_TEST_SUITE_P(Cases, GoldenModel, testing::ValuesIn(golden_names()),
+                         [](const auto& info) { return info.param; });
+
+ModelConfig small_config() {
+  return resolve({.pattern = "*D*E",
+                  .width = 16,
+                  .context_tokens = 12,
+                  .layers = {{"E", {{"router", {{"kind", "sigmoid"}}}}}}},
+                 29);
+}
+
+torch::Tensor some_tokens(int64_t rows = 3, int64_t tokens = 12) {
+  return (torch::arange(rows * tokens) * 7 % 29).view({rows, tokens});
+}
+
+TEST(LanguageModel, SameStreamSameBits) {
+  LanguageModel one(small_config(), base::RandomStream(4, "weights"));
+  LanguageModel two(small_config(), base::RandomStream(4, "weights"));
+  LanguageModel other(small_config(), base::RandomStream(5, "weights"));
+  const auto logits = one.forward(some_tokens()).logits_BTV;
+  EXPECT_TRUE(torch::equal(logits, two.forward(some_tokens()).logits_BTV));
+  EXPECT_FALSE(torch::equal(logits, other.forward(some_tokens()).logits_BTV));
+}
+
+TEST(LanguageModel, ChangingOneLayerLeavesTheOthersWeights) {
+  ModelConfig changed = small_config();
+  changed.layers["D"]["hidden"] = 99;
+  const LanguageModel one(small_config(), base::RandomStream(4, "weights"));
+  const LanguageModel two(changed, base::RandomStream(4, "weights"));
+  const auto a = one.parameters_with_roles(), b = two.parameters_with_roles();
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].name, b[i].name);
+    const bool is_changed = a[i].name.find("dense") != std::string::npos;
+    EXPECT_EQ(torch::equal(a[i].tensor, b[i].tensor), !is_changed) << a[i].name;
+  }
+}
+
+TEST(LanguageModel, InitialWeightsAreTruncatedNormals) {
+  const LanguageModel model(resolve({.width = 64}, 512), base::RandomStream(1, "weights"));
+  for (const auto& parameter : model.parameters_with_roles()) {
+    if (parameter.role == ParameterRole::kScalar) {
+      EXPECT_TRUE(torch::equal(parameter.tensor, torch::ones({1})));
+      continue;
+    }
+    const double scale = 1 / std::sqrt(static_cast<double>(parameter.tensor.size(-1)));
+    EXPECT_LE(parameter.tensor.abs().max().item<double>(), 3.0001 * scale) << parameter.name;
+    if (parameter.tensor.numel() < 4000) continue;
+    // The standard deviation of a normal cut off at three is 0.98658.
+    EXPECT_NEAR(parameter.tensor.std().item<double>() / scale, 0.98658, 0.04) << parameter.name;
+    EXPECT_NEAR(parameter.tensor.mean().item<double>() / scale, 0, 0.06) << parameter.name;
+  }
+}
+
+TEST(LanguageModel, ParametersHaveStableNamesAndRoles) {
+  const LanguageModel model(small_config(), base::RandomStream(1, "weights"));
+  std::map<std::string, ParameterRole> roles;
+  for (const auto& parameter : model.parameters_with_roles()) {
+    EXPECT_TRUE(roles.emplace(parameter.name, parameter.role).second) << parameter.name;
+  }
+  using enum ParameterRole;
+  const std::map<std::string, ParameterRole> expected = {
+      {"embedding", kEmbedding},
+      {"head", kHead},
+      {"layers.0.attention.query", kMatrix},
+      {"layers.0.attention.key", kMatrix},
+      {"layers.0.attention.value", kMatrix},
+      {"layers.0.attention.out", kMatrix},
+      {"layers.0.attention.query_gain", kScalar},
+      {"layers.1.dense.gate", kMatrix},
+      {"layers.1.dense.up", kMatrix},
+      {"layers.1.dense.down", kMatrix},
+      {"layers.2.attention.query", kMatrix},
+      {"layers.2.attention.key", kMatrix},
+      {"layers.2.attention.value", kMatrix},
+      {"layers.2.attention.out", kMatrix},
+      {"layers.2.attention.query_gain", kScalar},
+      {"layers.3.experts.router", kRouter},
+      {"layers.3.experts.gate", kExpertMatrices},
+      {"layers.3.experts.up", kExpertMatrices},
+      {"layers.3.experts.down", kExpertMatrices}};
+  EXPECT_EQ(roles, expected);
+  std::vector<std::string> buffers;
+  for (const auto& [name, buffer] : model.state_buffers()) buffers.push_back(name);
+  EXPECT_EQ(buffers,
+            (std::vector<std::string>{"layers.3.experts.bias", "layers.3.experts.average_share"}));
+}
+
+TEST(LanguageModel, StartsNearTheUniformDistribution) {
+  LanguageModel model(small_config(), base::RandomStream(1, "weights"));
+  const auto nats = kernels::cross_entropy(model.forward(some_tokens()).logits_BTV, some_tokens());
+  EXPECT_NEAR(nats.mean().item<double>(), std::log(29.0), 0.8);
+}
+
+TEST(LanguageModel, EveryParameterGetsAGradient) {
+  LanguageModel model(small_config(), base::RandomStream(1, "weights"));
+  const auto output = model.forward(some_tokens());
+  (kernels::cross_entropy(output.logits_BTV, some_tokens()).mean() + output.auxiliary_loss)
+      .backward();
+  for (const auto& parameter : model.parameters_with_roles()) {
+    ASSERT_TRUE(parameter.tensor.grad().defined()) << parameter.name;
+    EXPECT_GT(parameter.tensor.grad().abs().max().item<double>(), 0) << parameter.name;
+  }
+}
+
+TEST(LanguageModel, RouterBiasMovesOncePerStepFromTheLoadOfAllItsParts) {
+  LanguageModel parts(small_config(), base::RandomStream(1, "weights"));
+  LanguageModel whole(small_config(), base::RandomStream(1, "weights"));
+  const torch::NoGradGuard no_grad;
+  const auto tokens = some_tokens(4);
+  parts.forward(tokens.slice(0, 0, 2));
+  parts.forward(tokens.slice(0, 2, 4));
+  whole.forward(tokens);
+  for (auto* model : {&parts, &whole}) model->after_optimizer_step();
+  const auto a = parts.state_buffers(), b = whole.state_buffers();
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(torch::equal(a[i].second, b[i].second));
+  EXPECT_GT(a[0].second.abs().max().item<double>(), 0);
+}
+
+TEST(LanguageModel, EvaluationDoesNotMoveTheBias) {
+  LanguageModel model(small_config(), base::RandomStream(1, "weights"));
+  const torch::NoGradGuard no_grad;
+  model.eval();
+  const auto output = model.forward(some_tokens());
+  EXPECT_FALSE(output.auxiliary_loss.defined());
+  LanguageModel twin(small_config(), base::RandomStream(1, "weights"));
+  for (auto* each : {&model, &twin}) {
+    each->train();
+    each->forward(some_tokens());
+    each->after_optimizer_step();
+  }
+  EXPECT_TRUE(torch::equal(model.state_buffers()[0].second, twin.state_buffers()[0].second));
+}
+
+TEST(LanguageModel, RouterHealthCountsUntilReset) {
+  LanguageModel model(small_config(), base::RandomStream(1, "weights"));
+  const torch::NoGradGuard no_grad;
+  EXPECT_TRUE(model.router_health().empty());
+  model.forward(some_tokens());
+  const auto health = model.router_health();
+  ASSERT_EQ(health.size(), 1u);
+  EXPECT_EQ(health[0].position, 3);
+  EXPECT_GT(health[0].load_entropy, 0);
+  EXPECT_LE(health[0].load_entropy, 1);
+  EXPECT_GE(health[0].max_load, 1.0 / 8);
+  model.reset_router_health();
+  EXPECT_TRUE(model.router_health().empty());
+}
+
+TEST(LanguageModel, ComputesInBfloat16WithWeightsInSingle) {
+  LanguageModel model(small_config(), base::RandomStream(1, "weights"));
+  const auto expected = model.forward(some_tokens()).logits_BTV;
+  model.set_compute_type(torch::kBFloat16);
+  const auto output = model.forward(some_tokens());
+  EXPECT_EQ(output.logits_BTV.scalar_type(), torch::kBFloat16);
+  EXPECT_LT((output.logits_BTV - expected).abs().mean().item<double>(), 0.05);
+  (kernels::cross_entropy(output.logits_BTV, some_tokens()).mean() + output.auxiliary_loss)
+      .backward();
+  for (const auto& parameter : model.parameters_with_roles()) {
+    EXPECT_EQ(parameter.tensor.grad().scalar_type(), torch::kFloat32) << parameter.name;
+  }
+}
+
+TEST(LanguageModel, NeedsAVocabulary) {
+  EXPECT_THROW(LanguageModel(resolve({}), base::RandomStream(1, "weights")), base::Error);
+}
+
+}  // namespace
+}  // namespace windtunnel::model

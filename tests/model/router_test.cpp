@@ -1,0 +1,161 @@
+// What every router must do, over all that are registered, and the rules of each.
+
+#include "model/router.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/router_kind.h"
+
+namespace windtunnel::model {
+namespace {
+
+using base::Json;
+
+std::shared_ptr<Router> make_router(const std::string& kind, int64_t experts,
+                                    const Json& options = Json::object()) {
+  return RouterFactories::instance()
+      .get(kind, "router")
+      .entry.make(complete_router({{"kind", kind}, {kind, options}}), experts);
+}
+
+torch::Tensor random_logits(int64_t tokens, int64_t experts) {
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(2);
+  return torch::randn({tokens, experts}, generator, torch::TensorOptions(torch::kFloat32));
+}
+
+class RouterContract : public testing::TestWithParam<std::string> {};
+
+TEST_P(RouterContract, WeightsSumToOneOverDifferentExperts) {
+  for (const int64_t active : {1, 2, 5}) {
+    const auto routing = make_router(GetParam(), 5)->route(random_logits(40, 5), active);
+    EXPECT_EQ(routing.experts_NK.sizes(), (std::vector<int64_t>{40, active}));
+    EXPECT_EQ(routing.experts_NK.scalar_type(), torch::kInt64);
+    EXPECT_TRUE(torch::allclose(routing.weights_NK.sum(1), torch::ones({40})));
+    EXPECT_TRUE((routing.weights_NK > 0).all().item<bool>());
+    const auto sorted = std::get<0>(routing.experts_NK.sort(1));
+    EXPECT_TRUE((sorted.slice(1, 1) > sorted.slice(1, 0, active - 1)).all().item<bool>());
+    EXPECT_EQ(routing.load_E.sum().item<float>(), 40 * active);
+  }
+}
+
+TEST_P(RouterContract, LargestLogitsAreSelected) {
+  const auto routing = make_router(GetParam(), 3)->route(torch::tensor({{1.f, 3.f, 2.f}}), 2);
+  EXPECT_TRUE(torch::equal(std::get<0>(routing.experts_NK.sort(1)),
+                           torch::tensor({{1, 2}}, torch::kInt64)));
+}
+
+TEST_P(RouterContract, CollapseShowsInTheHealth) {
+  const auto router = make_router(GetParam(), 4);
+  auto logits = random_logits(100, 4);
+  const auto healthy = health_of_load(router->route(logits, 1).load_E);
+  logits.select(1, 2).add_(50);
+  const auto collapsed = health_of_load(router->route(logits, 1).load_E);
+  ASSERT_TRUE(healthy && collapsed);
+  EXPECT_GT(healthy->load_entropy, 0.95);
+  EXPECT_LT(healthy->max_load, 0.5);
+  EXPECT_EQ(collapsed->load_entropy, 0);
+  EXPECT_EQ(collapsed->max_load, 1);
+  EXPECT_NEAR(collapsed->load_cv, std::sqrt(3.0), 1e-12);
+}
+
+TEST_P(RouterContract, LossPushesBackAgainstCollapse) {
+  const Json options = {{"load_balance", 1}, {"z_loss", 0}};
+  const auto router = make_router(GetParam(), 4, options);
+  auto logits = random_logits(60, 4);
+  logits.select(1, 2).add_(2);
+  logits.requires_grad_(true);
+  router->route(logits, 1).auxiliary_loss.backward();
+  const auto gradient = logits.grad().sum(0);
+  EXPECT_EQ(gradient.argmax().item<int64_t>(), 2);
+  EXPECT_GT(gradient[2].item<float>(), 0);
+}
+
+TEST_P(RouterContract, LossesOnlyInTraining) {
+  const auto router = make_router(GetParam(), 4);
+  EXPECT_TRUE(router->route(random_logits(8, 4), 2).auxiliary_loss.defined());
+  router->eval();
+  EXPECT_FALSE(router->route(random_logits(8, 4), 2).auxiliary_loss.defined());
+}
+
+INSTANTIATE_TEST_SUITE_P(AllKinds, RouterContract,
+                         testing::ValuesIn(RouterKinds::instance().names()),
+                         [](const auto& info) { return info.param; });
+
+TEST(RouterKinds, EveryDescriptionHasAComputation) {
+  EXPECT_EQ(RouterKinds::instance().names(), RouterFactories::instance().names());
+}
+
+TEST(LoadBalance, IsOneWhenEvenAndEWhenAllInsistOnOne) {
+  const auto even = torch::full({6, 3}, 1.0 / 3);
+  EXPECT_NEAR(load_balance_loss(even, torch::full({3}, 2.0)).item<double>(), 1, 1e-6);
+  auto one = torch::zeros({6, 3});
+  one.select(1, 1).fill_(1);
+  EXPECT_NEAR(load_balance_loss(one, torch::tensor({0.0, 6.0, 0.0})).item<double>(), 3, 1e-6);
+}
+
+TEST(ZLoss, IsTheMeanSquaredLogSum) {
+  const auto logits = torch::zeros({5, 8});
+  EXPECT_NEAR(z_loss(logits).item<double>(), std::pow(std::log(8.0), 2), 1e-6);
+}
+
+TEST(RouterHealth, IsNothingBeforeTheFirstToken) {
+  EXPECT_FALSE(health_of_load(torch::zeros({4})));
+}
+
+TEST(SigmoidRouter, BiasMovesAgainstTheLoadAndStaysCentredAndClamped) {
+  const auto router =
+      make_router("sigmoid", 4, {{"bias_step", 0.01}, {"bias_ema", 0.5}, {"bias_clamp", 0.05}});
+  const torch::NoGradGuard no_grad;
+  const auto bias = router->state_buffers()[0].second;
+  const auto average = router->state_buffers()[1].second;
+  router->after_optimizer_step(torch::tensor({1.0f, 0.0f, 0.0f, 0.0f}));
+  // average = (0.25 + share) / 2; bias = 0.01 (0.25 - average) / 0.25, which is centred already.
+  EXPECT_TRUE(torch::allclose(average, torch::tensor({0.625f, 0.125f, 0.125f, 0.125f})));
+  EXPECT_TRUE(torch::allclose(bias, torch::tensor({-0.015f, 0.005f, 0.005f, 0.005f})));
+  for (int step = 0; step < 50; ++step) {
+    router->after_optimizer_step(torch::tensor({1.0f, 0.0f, 0.0f, 0.0f}));
+  }
+  EXPECT_NEAR(bias[0].item<float>(), -0.05, 1e-6);
+  EXPECT_LE(bias.abs().max().item<float>(), 0.05f + 1e-6f);
+}
+
+TEST(SigmoidRouter, BiasSelectsButDoesNotWeigh) {
+  const auto router = make_router("sigmoid", 3);
+  const auto logits = torch::tensor({{0.3f, 0.2f, 0.1f}});
+  const torch::NoGradGuard no_grad;
+  torch::Tensor(router->state_buffers()[0].second).copy_(torch::tensor({-0.2f, 0.1f, 0.1f}));
+  const auto routing = router->route(logits, 2);
+  EXPECT_TRUE(torch::equal(std::get<0>(routing.experts_NK.sort(1)),
+                           torch::tensor({{1, 2}}, torch::kInt64)));
+  const auto affinities = torch::sigmoid(logits).gather(1, routing.experts_NK);
+  EXPECT_TRUE(torch::allclose(routing.weights_NK, affinities / affinities.sum()));
+}
+
+TEST(SigmoidRouter, BiasEvensOutASkewedLoad) {
+  const auto router = make_router("sigmoid", 4, {{"bias_step", 0.02}});
+  auto logits = random_logits(400, 4);
+  logits.select(1, 0).add_(0.5);
+  const torch::NoGradGuard no_grad;
+  const auto load_cv = [&](const Routing& routing) {
+    return health_of_load(routing.load_E)->load_cv;
+  };
+  const double before = load_cv(router->route(logits, 1));
+  for (int step = 0; step < 200; ++step) {
+    const auto load = router->route(logits, 1).load_E;
+    router->after_optimizer_step(load / load.sum());
+  }
+  EXPECT_LT(load_cv(router->route(logits, 1)), before / 3);
+}
+
+TEST(SigmoidRouter, NoStepNoBias) {
+  const auto router = make_router("sigmoid", 2, {{"bias_step", 0}});
+  const torch::NoGradGuard no_grad;
+  router->after_optimizer_step(torch::tensor({1.0f, 0.0f}));
+  EXPECT_EQ(router->state_buffers()[0].second.abs().max().item<float>(), 0);
+}
+
+}  // namespace
+}  // namespace windtunnel::model
