@@ -48,66 +48,67 @@ class Apt {
  public:
   explicit Apt(const fs::path& cache) : cache_(cache), log_(cache / "apt.log") {}
 
-  /// Package lists kept by us instead of the system's.
+  /// From here on with package lists kept by us instead of the system's.
   void use_own_lists(const PhaseProgress& progress) {
     const fs::path own = cache_ / "apt";
     fs::create_directories(own / "lists" / "partial");
     fs::create_directories(own / "cache" / "archives" / "partial");
     options_ = {"-o", "Dir::State::Lists=" + (own / "lists").string(), "-o",
                 "Dir::Cache=" + (own / "cache").string()};
-    const base::ExitStatus status = run({"update", "-o", "Acquire::Languages=none"}, own, [&] {
+    // One archive of several may be down without need; whether it was needed shows in the download.
+    run("update", {"-o", "Acquire::Languages=none", "-o", "APT::Update::Error-Mode=any"}, own, [&] {
       progress(0, "reading package lists, " +
                       megabytes(static_cast<double>(bytes_below(own / "lists"))));
     });
-    if (!status.ok()) fail("update", status);
   }
 
   /// Into `folder`, all or nothing.
   bool download(const std::vector<std::string>& packages, const fs::path& folder,
                 const PhaseProgress& progress) {
-    std::vector<std::string> command = {"download"};
-    command.insert(command.end(), packages.begin(), packages.end());
-    std::vector<std::string> ask = command;
+    std::vector<std::string> ask = packages;
     ask.emplace_back("--print-uris");
-    last_ = run(ask, folder, {});
-    if (!last_.ok()) return false;
+    if (!run("download", ask, folder, {})) return false;
     const double total = total_bytes();
-    last_ = run(command, folder, [&] {
+    return run("download", packages, folder, [&] {
       const auto done = static_cast<double>(bytes_below(folder));
       progress(total > 0 ? std::min(1.0, done / total) : 0,
                megabytes(done) + " of " + megabytes(total) + " from the Debian archive");
     });
-    return last_.ok();
   }
 
-  [[noreturn]] void fail(const std::string& what, const base::ExitStatus& status) const {
-    throw Error("apt-get " + what + " failed with " + status.text() + ": " + last_words(log_) +
-                kOwnText);
-  }
-  const base::ExitStatus& last() const { return last_; }
+  /// What went wrong first with the lists in use.
+  const std::string& failure() const { return failure_; }
 
  private:
-  base::ExitStatus run(std::vector<std::string> arguments, const fs::path& folder,
-                       const std::function<void()>& watch) {
+  bool run(const std::string& verb, const std::vector<std::string>& arguments,
+           const fs::path& folder, const std::function<void()>& watch) {
     // The sandbox user of apt may not write below the folders of this user.
-    std::vector<std::string> command = {"apt-get", "-q",
-                                        "-o",      "APT::Sandbox::User=root",
-                                        "-o",      "Acquire::Retries=3",
-                                        "-o",      "Acquire::http::Timeout=30"};
+    std::vector<std::string> command = {"apt-get",
+                                        verb,
+                                        "-q",
+                                        "-o",
+                                        "APT::Sandbox::User=root",
+                                        "-o",
+                                        "Acquire::Retries=3",
+                                        "-o",
+                                        "Acquire::http::Timeout=30"};
     command.insert(command.end(), options_.begin(), options_.end());
     command.insert(command.end(), arguments.begin(), arguments.end());
+    if (verb == "update") failure_.clear();
     fs::remove(log_);
-    const base::ExitStatus status = base::run_child(
-        {.command = command,
-         .output_file = log_,
-         .working_folder = folder,
-         .environment = {{"LC_ALL", "C.UTF-8"}, {"DEBIAN_FRONTEND", "noninteractive"}}},
-        {}, std::chrono::seconds(5), [&] {
-          if (watch) watch();
-          return !base::interrupt_requested();
-        });
+    const base::ExitStatus status = base::run_child({.command = command,
+                                                     .output_file = log_,
+                                                     .working_folder = folder,
+                                                     .environment = {{"LC_ALL", "C.UTF-8"}}},
+                                                    {}, std::chrono::seconds(5), [&] {
+                                                      if (watch) watch();
+                                                      return !base::interrupt_requested();
+                                                    });
     base::stop_if_interrupted();
-    return status;
+    if (!status.ok() && failure_.empty()) {
+      failure_ = "apt-get " + verb + " failed with " + status.text() + ": " + last_words(log_);
+    }
+    return status.ok();
   }
 
   /// Sum of the sizes in the log of --print-uris: 'uri' file size hash.
@@ -123,7 +124,7 @@ class Apt {
   fs::path cache_;
   fs::path log_;
   std::vector<std::string> options_;
-  base::ExitStatus last_;
+  std::string failure_;
 };
 
 fs::path cached_package(const std::string& package, const fs::path& cache) {
@@ -174,9 +175,7 @@ std::map<std::string, fs::path> fetch_packages(const std::vector<std::string>& p
   progress(0, "asking apt for " + base::join(missing, ", "));
   if (!apt.download(missing, temporary, progress)) {
     apt.use_own_lists(progress);
-    if (!apt.download(missing, temporary, progress)) {
-      apt.fail("download " + base::join(missing, " "), apt.last());
-    }
+    if (!apt.download(missing, temporary, progress)) throw Error(apt.failure() + kOwnText);
   }
   base::sync_folder(temporary);
   for (const auto& entry : fs::directory_iterator(temporary)) {
