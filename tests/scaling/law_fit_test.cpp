@@ -1,0 +1,177 @@
+#include "scaling/law_fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/scaling/synthetic.h"
+
+namespace windtunnel::scaling {
+namespace {
+
+using testing::HasSubstr;
+using tests::row;
+
+/// A published ladder of five sizes: bits per byte at C = 6ND, the last one held out.
+struct PublishedRow {
+  const char* name;
+  double parameters, tokens, loss;
+};
+constexpr PublishedRow kPublished[] = {{"S75", 75.95e6, 1.519e9, 0.902337},
+                                       {"F1", 91.3e6, 1.827e9, 0.892152},
+                                       {"F2", 184.8e6, 3.696e9, 0.821625},
+                                       {"F3", 351.6e6, 7.033e9, 0.765974},
+                                       {"F4", 565.2e6, 11.304e9, 0.736565}};
+
+std::vector<Observation> published() {
+  std::vector<Observation> rows;
+  for (const PublishedRow& item : kPublished) {
+    rows.push_back(row(item.name, 6 * item.parameters * item.tokens, item.loss));
+  }
+  return rows;
+}
+
+LawFit published_fit(const std::string& law) {
+  std::vector<Observation> rows = published();
+  const Observation held_out = rows.back();
+  rows.pop_back();
+  FitOptions options;
+  options.law = law;
+  LawFit fit = fit_law(rows, options, {{"F4", point_of(held_out)}});
+  score_forecasts(fit, {held_out}, {{"F4", "F4"}});
+  return fit;
+}
+
+TEST(LawFit, PublishedLadderGivesTheStatedPowerLawAndHeldOutError) {
+  for (const char* law : {"power_c", "loss_c"}) {
+    const LawFit fit = published_fit(law);
+    const double alpha = fit.parameters.at("alpha");
+    EXPECT_NEAR(alpha, 0.055, 0.0005) << law;
+    EXPECT_NEAR(fit.parameters.at("A") * std::pow(1e18, -alpha), 0.888, 0.0005) << law;
+    ASSERT_EQ(fit.held_out.size(), 1u);
+    EXPECT_NEAR(fit.held_out[0].predicted, 0.728, 0.0005) << law;
+    EXPECT_NEAR(fit.held_out[0].relative_error, 0.012, 0.0005) << law;
+  }
+}
+
+TEST(LawFit, PublishedLadderDoesNotIdentifyTheOffsetAndSaysSo) {
+  const LawFit fit = published_fit("loss_c");
+  EXPECT_EQ(fit.verdict.overall, identified::kNotIdentified);
+  EXPECT_EQ(fit.verdict.parameters.at("E").verdict, identified::kNotIdentified);
+  EXPECT_EQ(fit.verdict.parameters.at("alpha").verdict, identified::kWeak);
+  EXPECT_EQ(fit.parameters.at("E"), 0);
+  EXPECT_EQ(fit.intervals.profile.at("E").low, 0.0);
+  EXPECT_THAT(fit_page(fit), HasSubstr("E is not identified: the fit puts it at 0; its 95 % "
+                                       "interval reaches 0: the law without it fits no worse; 4 "
+                                       "values of C, 8 are needed"));
+}
+
+TEST(LawFit, AnUnidentifiedOffsetGivesForecastsWithoutItAndWithItPinned) {
+  const LawFit fit = published_fit("loss_c");
+  const auto& alternatives = fit.forecasts.at(0).alternatives;
+  ASSERT_EQ(alternatives.size(), 5u);
+  EXPECT_EQ(alternatives[0].assumption, "no E");
+  EXPECT_NEAR(alternatives[0].predicted, 0.728, 0.0005);
+  for (size_t i = 1; i < alternatives.size(); ++i) {
+    // A higher floor always forecasts a higher loss further out.
+    EXPECT_GT(alternatives[i].parameters.at("E"), alternatives[i - 1].parameters.at("E"));
+    EXPECT_GT(alternatives[i].predicted, alternatives[i - 1].predicted);
+  }
+}
+
+TEST(LawFit, SmallLadderOfTheDesignStudyIsForecastWithinTwoPercent) {
+  // Several seeds a size; see golden/loss_c.py for the sizes.
+  const std::vector<std::pair<double, std::vector<double>>> ladder = {
+      {1.68e11, {3.088, 3.067, 3.032}},
+      {3.57e11, {2.808, 2.811, 2.805, 2.810}},
+      {9.00e11, {2.562, 2.522, 2.550}},
+      {1.88e12, {2.352, 2.351}},
+      {4.26e12, {2.218}}};
+  std::vector<Observation> rows;
+  for (const auto& [flops, losses] : ladder) {
+    for (size_t s = 0; s < losses.size(); ++s) {
+      rows.push_back(row(std::to_string(flops) + "-" + std::to_string(s), flops, losses[s]));
+      rows.back().seed = static_cast<int64_t>(s);
+    }
+  }
+  LawFit fit = fit_law(rows, {}, {{"w96", {.flops = 1.09e13}}});
+  score_forecasts(fit, {row("w96-s1", 1.09e13, 2.043)}, {{"w96-s1", "w96"}});
+  EXPECT_LT(std::abs(fit.held_out[0].relative_error), 0.02);
+  EXPECT_TRUE(fit.held_out[0].covered);
+  EXPECT_NE(fit.verdict.parameters.at("E").verdict, identified::kIdentified);
+  EXPECT_NEAR(fit.forecasts[0].extrapolation_ratio, 1.09e13 / 4.26e12, 1e-9);
+}
+
+TEST(LawFit, ManyBudgetsOverManyDecadesIdentifyTheOffset) {
+  const tests::Truth truth{1.6, 1500, 0.27};
+  const LawFit fit = fit_law(tests::rows_of(truth, 12, 1e11, 1e15, 0.001), {});
+  EXPECT_EQ(fit.verdict.overall, identified::kIdentified);
+  EXPECT_TRUE(fit.intervals.profile.at("E").holds(truth.E));
+  EXPECT_NEAR(fit.parameters.at("E"), truth.E, 0.02);
+}
+
+TEST(LawFit, FewBudgetsMakeAnOffsetWeakEvenWhenTheyAreQuiet) {
+  const tests::Truth truth{1.6, 1500, 0.27};
+  const LawFit fit = fit_law(tests::rows_of(truth, 6, 1e11, 5e12, 1e-5), {});
+  EXPECT_GT(*fit.intervals.profile.at("E").low, 1);
+  EXPECT_EQ(fit.verdict.parameters.at("E").verdict, identified::kWeak);
+  EXPECT_THAT(fit.verdict.parameters.at("E").reasons,
+              testing::Contains(HasSubstr("1.7 decades of C, 2 are needed")));
+}
+
+TEST(LawFit, ExactDataHaveIntervalsOfNoWidth) {
+  const tests::Truth truth{1.6, 1500, 0.27};
+  const LawFit fit = fit_law(tests::rows_of(truth, 9, 1e11, 1e15), {}, {{"next", {.flops = 1e16}}});
+  EXPECT_NEAR(*fit.intervals.profile.at("alpha").low, truth.alpha, 1e-6);
+  EXPECT_NEAR(*fit.forecasts[0].interval.high, truth(1e16), 1e-6);
+}
+
+TEST(LawFit, BandRunsFromTheSmallestRowToTheFurthestForecast) {
+  const LawFit fit = published_fit("loss_c");
+  EXPECT_NEAR(fit.band.front().flops / *fit.rows.front().flops, 1, 1e-9);
+  EXPECT_NEAR(fit.band.back().flops / *fit.forecasts[0].flops, 1, 1e-9);
+  for (const BandPoint& point : fit.band) EXPECT_TRUE(point.mean.holds(point.predicted));
+}
+
+TEST(LawFit, SurvivesItsJsonForm) {
+  FitOptions options;
+  options.bootstrap = 20;
+  options.objective = "huber";
+  options.huber_delta = 0.01;
+  const LawFit fit = fit_law(published(), options);
+  const base::Json json = base::to_json(fit);
+  EXPECT_EQ(base::to_json(base::from_trusted_json<LawFit>(json)), json);
+  EXPECT_TRUE(base::schema_problems(json, base::schema_of<LawFit>()).empty());
+}
+
+TEST(LawFit, RefusesAHeldOutPointInsideTheFittedRange) {
+  try {
+    fit_law(published(), {}, {{"F2b", {.flops = 5e18}}});
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "held-out F2b lies at C = 5e+18, inside the fitted range that ends at 3.834e+19; "
+                 "hold out the largest");
+  }
+}
+
+TEST(LawFit, RefusesOptionsOutsideTheirRange) {
+  FitOptions options;
+  options.confidence = 1;
+  EXPECT_THROW(fit_law(published(), options), base::ConfigError);
+}
+
+TEST(LawFit, RefusesToScoreAForecastForAnotherBudget) {
+  LawFit fit = published_fit("loss_c");
+  try {
+    score_forecasts(fit, {row("F4", 3e19, 0.74)}, {{"F4", "F4"}});
+    FAIL();
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("held-out run F4 was trained at C = 3e+19, its forecast is "
+                                        "for 3.834e+19"));
+  }
+}
+
+}  // namespace
+}  // namespace windtunnel::scaling
