@@ -1,0 +1,62 @@
+// windtunnel-train: the program that links LibTorch. It trains one run or looks at its checkpoint;
+// `windtunnel` starts it.
+
+#include <malloc.h>
+
+#include <cstdio>
+
+#include "base/interrupt.h"
+#include "cli/command.h"
+
+namespace windtunnel::cli {
+namespace {
+
+/// glibc would give every large block back to the system and fault it in again, a few times a step.
+void keep_freed_memory() {
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  ::mallopt(M_TRIM_THRESHOLD, 2047 << 20);
+  ::mallopt(M_TOP_PAD, 64 << 20);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Trains one run, or scores, samples and reads its checkpoint.", "windtunnel-train");
+  app.require_subcommand(1);
+  int exit_code = base::kExitUsage;
+  for (const auto& kind : Commands::instance().kinds()) {
+    CLI::App* command = app.add_subcommand(kind.name, kind.summary);
+    const Action action = kind.entry.setup(*command);
+    command->final_callback([action, &exit_code] { exit_code = action(); });
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? base::kExitDone : base::kExitUsage;
+  }
+  return exit_code;
+}
+
+int fail(const std::exception& error, int exit_code) {
+  std::fprintf(stderr, "windtunnel-train: %s\n", error.what());
+  return exit_code;
+}
+
+}  // namespace
+}  // namespace windtunnel::cli
+
+int main(int argc, char** argv) {
+  using namespace windtunnel::base;
+  using windtunnel::cli::fail;
+  windtunnel::cli::keep_freed_memory();
+  catch_interrupts();
+  try {
+    return windtunnel::cli::run(argc, argv);
+  } catch (const UsageError& error) {
+    return fail(error, kExitUsage);
+  } catch (const ConfigError& error) {
+    return fail(error, kExitUsage);
+  } catch (const Interrupted& error) {
+    return fail(error, kExitInterrupted);
+  } catch (const std::exception& error) {
+    return fail(error, kExitFailed);
+  }
+}

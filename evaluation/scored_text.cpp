@@ -1,0 +1,73 @@
+#include "evaluation/scored_text.h"
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/fingerprint.h"
+#include "corpus/packed_corpus.h"
+
+namespace windtunnel::evaluation {
+namespace fs = std::filesystem;
+namespace {
+
+int64_t bytes_of_tokens(const ScoredText& text, const corpus::Tokenizer& tokenizer) {
+  int64_t bytes = 0;
+  for (const int32_t token : text.tokens) {
+    bytes += static_cast<int64_t>(tokenizer.token_bytes(token).size());
+  }
+  return bytes;
+}
+
+/// Every document starts with the one special token it has.
+void check_special_tokens(const ScoredText& text, const corpus::Tokenizer& tokenizer,
+                          const fs::path& folder) {
+  int64_t special = 0;
+  for (const int32_t token : text.tokens) special += tokenizer.is_special(token) ? 1 : 0;
+  for (int64_t i = 0; i < text.documents(); ++i) {
+    const int32_t first = text.tokens[static_cast<size_t>(text.document_starts[i])];
+    if (first != tokenizer.begin_of_document()) special = -1;
+  }
+  if (special != text.documents()) {
+    throw base::Error("the validation split of " + folder.string() +
+                      " must have one special token in front of each document and no other; build "
+                      "the corpus again");
+  }
+}
+
+}  // namespace
+
+ScoredText validation_text(const fs::path& corpus_folder, const corpus::Tokenizer& tokenizer) {
+  const corpus::TokenStream stream(corpus_folder, corpus::Split::kValidation, true);
+  ScoredText text;
+  text.document_starts = stream.document_starts();
+  text.tokens.reserve(static_cast<size_t>(stream.size()));
+  for (int64_t i = 0; i < stream.size(); ++i) text.tokens.push_back(stream[i]);
+  if (text.documents() < 1 || text.scored_tokens() < 1) {
+    throw base::Error("corpus " + corpus_folder.string() +
+                      " has no validation tokens; build it with a larger validation_fraction");
+  }
+  check_special_tokens(text, tokenizer, corpus_folder);
+  const std::string raw = base::read_file(corpus_folder / "validation.text");
+  text.bytes = static_cast<int64_t>(raw.size());
+  text.sha256 = base::sha256(raw);
+  if (const int64_t bytes = bytes_of_tokens(text, tokenizer); bytes != text.bytes) {
+    throw base::Error("the validation tokens of " + corpus_folder.string() + " stand for " +
+                      std::to_string(bytes) + " bytes, but validation.text has " +
+                      std::to_string(text.bytes) + "; build the corpus again");
+  }
+  return text;
+}
+
+ScoredText text_of_file(const fs::path& file, const corpus::Tokenizer& tokenizer) {
+  const std::string raw = base::read_file(file);
+  if (raw.empty()) throw base::Error(file.string() + " is empty: there is nothing to score");
+  ScoredText text;
+  text.tokens = tokenizer.encode(raw);
+  text.tokens.insert(text.tokens.begin(), tokenizer.begin_of_document());
+  text.document_starts = {0, static_cast<int64_t>(text.tokens.size())};
+  text.bytes = static_cast<int64_t>(raw.size());
+  text.sha256 = base::sha256(raw);
+  base::check(bytes_of_tokens(text, tokenizer) == text.bytes, "tokens lose bytes of the text");
+  return text;
+}
+
+}  // namespace windtunnel::evaluation

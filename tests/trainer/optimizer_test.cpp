@@ -1,0 +1,168 @@
+// Golden values: tests/golden/optimizers.py, in double precision.
+
+#include "trainer/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "trainer/polar_express.h"
+
+namespace windtunnel::trainer {
+namespace {
+
+using base::Json;
+using torch::Tensor;
+
+/// Single precision over three steps whose products sum a dozen terms.
+constexpr double kTolerance = 2e-5;
+
+const Json& golden() {
+  static const Json values = base::read_json(WINDTUNNEL_SOURCE_DIR "/tests/golden/optimizers.json");
+  return values;
+}
+
+Tensor tensor_of(const Json& values, const Json& shape) {
+  return torch::tensor(values.get<std::vector<double>>(), at::kDouble)
+      .view(shape.get<std::vector<int64_t>>())
+      .to(at::kFloat);
+}
+
+study::OptimizerConfig golden_config() {
+  study::OptimizerConfig config;
+  config.weight_decay = golden()["weight_decay"];
+  return config;
+}
+
+/// Parameters of all cases of one optimizer, trained together.
+struct Trained {
+  std::vector<model::Parameter> parameters;
+  std::unique_ptr<Optimizer> optimizer;
+};
+
+Trained start(const std::string& kind) {
+  Trained trained;
+  for (const Json& given : golden()[kind]) {
+    Tensor weights = tensor_of(given["weights"], given["shape"]).requires_grad_();
+    const auto role =
+        weights.dim() == 3 ? model::ParameterRole::kExpertMatrices : model::ParameterRole::kMatrix;
+    trained.parameters.push_back({given["name"], weights, role});
+  }
+  trained.optimizer = OptimizerKinds::instance()
+                          .get(kind, "optimizer")
+                          .entry.make(trained.parameters, golden_config());
+  return trained;
+}
+
+void take_step(Trained& trained, const std::string& kind, size_t step) {
+  const torch::NoGradGuard no_grad;
+  for (size_t i = 0; i < trained.parameters.size(); ++i) {
+    const Json& given = golden()[kind][i];
+    trained.parameters[i].tensor.mutable_grad() =
+        tensor_of(given["gradients"][step], given["shape"]);
+  }
+  trained.optimizer->step(golden()["learning_rate"]);
+}
+
+class EveryOptimizer : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryOptimizer, MatchesTheIndependentImplementation) {
+  Trained trained = start(GetParam());
+  for (size_t step = 0; step < 3; ++step) take_step(trained, GetParam(), step);
+  for (size_t i = 0; i < trained.parameters.size(); ++i) {
+    const Json& given = golden()[GetParam()][i];
+    const Tensor expected = tensor_of(given["after"], given["shape"]);
+    EXPECT_LT((trained.parameters[i].tensor - expected).abs().max().item<double>(), kTolerance)
+        << given["name"];
+  }
+}
+
+TEST_P(EveryOptimizer, ContinuesBitForBitFromItsState) {
+  Trained whole = start(GetParam());
+  take_step(whole, GetParam(), 0);
+  Trained resumed = start(GetParam());
+  {
+    const torch::NoGradGuard no_grad;
+    const NamedTensors from = whole.optimizer->state();
+    const NamedTensors to = resumed.optimizer->state();
+    ASSERT_EQ(from.size(), to.size());
+    for (size_t i = 0; i < from.size(); ++i) {
+      EXPECT_EQ(from[i].first, to[i].first);
+      to[i].second.copy_(from[i].second);
+    }
+    for (size_t i = 0; i < whole.parameters.size(); ++i) {
+      resumed.parameters[i].tensor.copy_(whole.parameters[i].tensor);
+    }
+  }
+  for (size_t step = 1; step < 3; ++step) {
+    take_step(whole, GetParam(), step);
+    take_step(resumed, GetParam(), step);
+  }
+  for (size_t i = 0; i < whole.parameters.size(); ++i) {
+    EXPECT_TRUE(whole.parameters[i].tensor.equal(resumed.parameters[i].tensor));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryOptimizer,
+                         testing::ValuesIn(OptimizerKinds::instance().names()),
+                         [](const auto& kind) { return kind.param; });
+
+TEST(Muon, AZeroGradientLeavesOnlyWeightDecay) {
+  const Tensor weights = torch::ones({4, 3}).requires_grad_();
+  const auto optimizer =
+      OptimizerKinds::instance()
+          .get("muon", "optimizer")
+          .entry.make({{"m", weights, model::ParameterRole::kMatrix}}, golden_config());
+  const torch::NoGradGuard no_grad;
+  weights.mutable_grad() = torch::zeros({4, 3});
+  optimizer->step(0.01);
+  const double rate = 0.01 * 0.2 * std::sqrt(4.0);
+  EXPECT_TRUE(weights.allclose(torch::full({4, 3}, 1 - 0.1 * rate)));
+}
+
+TEST(PolarExpress, SingularValuesComeNearOneAndVectorsStay) {
+  torch::manual_seed(1);
+  const std::vector<Tensor> stacks = {torch::randn({2, 20, 6}), torch::randn({1, 6, 30}),
+                                      torch::randn({3, 6, 6})};
+  const std::vector<Tensor> results = orthogonalize(stacks);
+  for (size_t i = 0; i < 2; ++i) {
+    const Tensor values = at::linalg_svdvals(results[i]);
+    EXPECT_GT(values.min().item<double>(), 0.7);
+    EXPECT_LT(values.max().item<double>(), 1.3);
+    // X' O is symmetric and positive exactly when O has the singular vectors of X.
+    const Tensor product = stacks[i].mT().matmul(results[i]);
+    EXPECT_TRUE(product.allclose(product.mT(), 1e-3, 1e-3));
+  }
+}
+
+TEST(Optimizers, GroupsGoByRole) {
+  const auto parameter = [](const char* name, at::IntArrayRef shape, model::ParameterRole role) {
+    return model::Parameter{name, torch::zeros(shape).requires_grad_(), role};
+  };
+  using enum model::ParameterRole;
+  const auto optimizers = make_optimizers(
+      {parameter("embedding", {5, 4}, kEmbedding), parameter("matrix", {4, 4}, kMatrix),
+       parameter("experts", {2, 3, 4}, kExpertMatrices), parameter("router", {2, 4}, kRouter),
+       parameter("gain", {1}, kScalar), parameter("head", {5, 4}, kHead)},
+      {});
+  std::string names;
+  for (const auto& [name, tensor] : state_of(optimizers)) names += name + " ";
+  EXPECT_EQ(names,
+            "0.adamw.steps 0.embedding.first_moment 0.embedding.second_moment 0.gain.first_moment "
+            "0.gain.second_moment 0.head.first_moment 0.head.second_moment 1.router.momentum "
+            "1.router.second_moment 1.experts.momentum 1.experts.second_moment 1.matrix.momentum "
+            "1.matrix.second_moment ");
+}
+
+TEST(ClipGradients, ScalesToTheLimitAndReportsTheNormBefore) {
+  const Tensor a = torch::full({2, 2}, 3.0);
+  const Tensor b = torch::full({7}, 4.0);
+  const double norm = std::sqrt(4 * 9.0 + 7 * 16.0);
+  EXPECT_NEAR(clip_gradients({a, b}, 1e6).item<double>(), norm, 1e-5);
+  EXPECT_EQ(a[0][0].item<double>(), 3.0);
+  EXPECT_NEAR(clip_gradients({a, b}, 1).item<double>(), norm, 1e-5);
+  EXPECT_NEAR(a[0][0].item<double>(), 3.0 / norm, 1e-6);
+  EXPECT_NEAR(b[6].item<double>(), 4.0 / norm, 1e-6);
+}
+
+}  // namespace
+}  // namespace windtunnel::trainer

@@ -1,0 +1,243 @@
+#include "trainer/train_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+
+#include "base/child_process.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "tests/trainer/small_run.h"
+#include "trainer/checkpoint.h"
+#include "trainer/curve.h"
+#include "trainer/training_step.h"
+#include "trainer/warm_up.h"
+
+namespace windtunnel::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+using testing::HasSubstr;
+using tests::read_result;
+using tests::small_config;
+using tests::TemporaryFolder;
+using tests::write_run;
+
+study::TrainResult train(const fs::path& folder, const study::RunConfig& config) {
+  write_run(folder, config);
+  EXPECT_EQ(train_run(folder), base::kExitDone);
+  return read_result(folder);
+}
+
+/// What of a curve does not depend on the clock.
+std::vector<Json> losses(const fs::path& folder) {
+  std::vector<Json> values;
+  for (const auto& point : read_curve(folder / "curve.jsonl")) {
+    values.push_back(
+        {point.step, *point.loss_nats_per_token, point.learning_rate, *point.gradient_norm});
+  }
+  return values;
+}
+
+TEST(TrainRun, LeavesCurveCheckpointAndResult) {
+  const TemporaryFolder folder;
+  const auto result = train(folder.path(), small_config());
+  EXPECT_EQ(result.outcome, "completed") << result.message;
+  EXPECT_EQ(result.steps, 12);
+  EXPECT_EQ(result.tokens, 12 * 64);
+  EXPECT_EQ(losses(folder.path()).size(), 12);
+  EXPECT_EQ(result.precision, "float32");
+  EXPECT_GT(*result.peak_memory_bytes, 1e7);
+  EXPECT_GT(*result.seconds.startup, 0);
+  EXPECT_GT(*result.seconds.warmup, 0);
+  EXPECT_GT(*result.seconds.training, 0);
+  EXPECT_GT(*result.seconds.checkpoint, 0);
+  EXPECT_FALSE(result.seconds.evaluation.has_value());
+  const auto manifest = read_checkpoint_manifest(folder / "checkpoint");
+  EXPECT_EQ(manifest.files.at(kWeightsFile).sha256, result.weights_sha256);
+  EXPECT_EQ(manifest.position.step, 12);
+}
+
+TEST(TrainRun, LearnsTheTinyText) {
+  const TemporaryFolder folder;
+  study::RunConfig config = small_config();
+  config.train.budget.amount = 150;
+  const auto result = train(folder.path(), config);
+  const auto curve = read_curve(folder / "curve.jsonl");
+  EXPECT_NEAR(*curve.front().loss_nats_per_token, std::log(257), 0.3);
+  EXPECT_LT(*result.loss_nats_per_token, 2);
+}
+
+TEST(TrainRun, SameSeedSameBits) {
+  const TemporaryFolder folder;
+  const auto first = train(folder / "a", small_config());
+  const auto second = train(folder / "b", small_config());
+  EXPECT_EQ(losses(folder / "a"), losses(folder / "b"));
+  EXPECT_EQ(first.weights_sha256, second.weights_sha256);
+  study::RunConfig other = small_config();
+  other.train.seed = 2;
+  EXPECT_NE(train(folder / "c", other).weights_sha256, first.weights_sha256);
+}
+
+TEST(TrainRun, ResumedAtAnyStepItEndsWithTheSameBits) {
+  const TemporaryFolder folder;
+  study::RunConfig config = small_config();
+  config.train.budget.amount = 400;  // points lie two steps apart, so a stop may fall between two
+  const auto whole = train(folder / "whole", config);
+
+  write_run(folder / "parts", config);
+  const auto run_a_part = [&] {
+    return base::run_child({.command = {WINDTUNNEL_BINARY_DIR "/windtunnel-train", "train", "--run",
+                                        (folder / "parts").string()},
+                            .output_file = folder / "log"},
+                           {}, std::chrono::seconds(20),
+                           [&, seen = read_curve(folder / "parts/curve.jsonl").size()] {
+                             return read_curve(folder / "parts/curve.jsonl").size() < seen + 20;
+                           });
+  };
+  base::ExitStatus status;
+  int interruptions = 0;
+  do {
+    status = run_a_part();
+    if (status.code == base::kExitInterrupted) {
+      EXPECT_EQ(read_result(folder / "parts").outcome, "interrupted");
+      ++interruptions;
+    }
+  } while (status.code == base::kExitInterrupted && interruptions < 50);
+  EXPECT_EQ(status.code, 0) << base::read_file(folder / "log");
+  EXPECT_GE(interruptions, 1);
+  EXPECT_EQ(read_result(folder / "parts").outcome, "completed");
+  EXPECT_EQ(losses(folder / "parts"), losses(folder / "whole"));
+  EXPECT_EQ(read_result(folder / "parts").weights_sha256, whole.weights_sha256);
+}
+
+TEST(TrainRun, ACompletedRunIsLeftAsItIs) {
+  const TemporaryFolder folder;
+  train(folder.path(), small_config());
+  const std::string before = base::read_file(folder / "train.json");
+  EXPECT_EQ(train_run(folder.path()), base::kExitDone);
+  EXPECT_EQ(base::read_file(folder / "train.json"), before);
+}
+
+TEST(TrainRun, ABudgetOfSecondsEndsWithinOneStepOfIt) {
+  const TemporaryFolder folder;
+  study::RunConfig config = small_config();
+  config.train.budget = {.kind = "seconds", .amount = 0.3};
+  const auto result = train(folder.path(), config);
+  EXPECT_EQ(result.outcome, "completed");
+  EXPECT_GE(*result.seconds.training, 0.3);
+  EXPECT_LT(*result.seconds.training, 0.6);
+  EXPECT_EQ(read_curve(folder / "curve.jsonl").back().progress, 1);
+}
+
+TEST(TrainRun, ADivergingRunSaysSoAndLeavesNoCheckpoint) {
+  const TemporaryFolder folder;
+  study::RunConfig config = small_config();
+  config.train.optimizer.learning_rate = 10;
+  config.train.optimizer.matrices = "adamw";
+  config.train.schedule = {.kind = "constant", .warmup_fraction = 0, .final_fraction = 1};
+  config.train.budget.amount = 200;
+  const auto result = train(folder.path(), config);
+  EXPECT_EQ(result.outcome, "diverged");
+  EXPECT_THAT(result.message, HasSubstr("at step"));
+  EXPECT_LT(*result.steps, 200);
+  EXPECT_EQ(result.weights_sha256, "");
+  EXPECT_FALSE(fs::exists(folder / "checkpoint"));
+}
+
+TEST(TrainRun, WhatTheMachineCannotGiveIsRefused) {
+  const TemporaryFolder folder;
+  study::RunConfig config = small_config();
+  config.train.device = "cuda";
+  const auto result = train(folder.path(), config);
+  if (result.outcome == "completed") GTEST_SKIP() << "this machine has a GPU";
+  EXPECT_EQ(result.outcome, "refused");
+  EXPECT_THAT(result.message, HasSubstr("use train.device=cpu"));
+}
+
+TEST(TrainRun, WhatTheCorpusCannotGiveIsRefused) {
+  const TemporaryFolder folder;
+  study::RunConfig config = small_config();
+  config.data.corpus = (folder / "nowhere").string();
+  auto result = train(folder / "a", config);
+  EXPECT_EQ(result.outcome, "refused");
+  EXPECT_THAT(result.message, HasSubstr("nowhere"));
+
+  tests::write_corpus(folder / "short", {"abc"}, {"abc"});
+  config.data.corpus = (folder / "short").string();
+  result = train(folder / "b", config);
+  EXPECT_EQ(result.outcome, "refused");
+  EXPECT_THAT(result.message, HasSubstr("4 tokens, too few for one row"));
+
+  config = small_config();
+  config.model.vocabulary_size = 100;
+  result = train(folder / "c", config);
+  EXPECT_EQ(result.outcome, "refused");
+  EXPECT_THAT(result.message, HasSubstr("model.vocabulary_size = 100"));
+
+  config = small_config();
+  config.train.tokens_per_step = 65;
+  EXPECT_EQ(train(folder / "d", config).outcome, "refused");
+}
+
+TEST(TrainRun, ADamagedCheckpointIsNamedAndLeftAsItIs) {
+  const TemporaryFolder folder;
+  train(folder.path(), small_config());
+  fs::remove(folder / "train.json");
+  const fs::path file = folder / "checkpoint/optimizer.safetensors";
+  std::string content = base::read_file(file);
+  content[content.size() / 2] ^= 4;
+  std::ofstream(file, std::ios::binary) << content;
+  EXPECT_THAT(
+      [&] { train_run(folder.path()); },
+      testing::ThrowsMessage<base::Error>(HasSubstr("optimizer.safetensors has flipped bytes")));
+  EXPECT_EQ(base::read_file(file), content);
+  EXPECT_EQ(read_result(folder.path()).outcome, "crashed");
+}
+
+TEST(TrainRun, ACheckpointOfAnotherConfigurationIsRefused) {
+  const TemporaryFolder folder;
+  train(folder.path(), small_config());
+  fs::remove(folder / "train.json");
+  study::RunConfig config = small_config();
+  config.train.seed = 9;
+  write_run(folder.path(), config);
+  EXPECT_THAT([&] { train_run(folder.path()); },
+              testing::ThrowsMessage<base::Error>(HasSubstr("another configuration")));
+}
+
+TEST(TrainRun, MicroBatchesGiveTheSameGradients) {
+  const TemporaryFolder folder;
+  study::RunConfig config = small_config();
+  train(folder / "whole", config);
+  config.train.micro_batch_rows = 1;
+  train(folder / "parts", config);
+  const auto whole = read_curve(folder / "whole/curve.jsonl");
+  const auto parts = read_curve(folder / "parts/curve.jsonl");
+  // Auxiliary losses are means over a micro-batch, so only the first step agrees closely.
+  EXPECT_NEAR(*whole[0].loss_nats_per_token, *parts[0].loss_nats_per_token, 1e-4);
+  EXPECT_NEAR(*whole[0].gradient_norm, *parts[0].gradient_norm, 0.02 * *whole[0].gradient_norm);
+}
+
+TEST(WarmUp, LeavesNoTrace) {
+  const auto config = study::resolve_run_config(base::to_json(small_config()), "test");
+  model::LanguageModel model(config.model, base::RandomStream(1, "weights"));
+  corpus::BatchStream data(config.data.corpus, {.rows = 4, .context_tokens = 16}, 1);
+  std::vector<torch::Tensor> before;
+  for (const auto& [name, tensor] : weights_of(model)) before.push_back(tensor.detach().clone());
+  const WarmUp result = warm_up(model, data.next(), config.train, torch::Device(at::kCPU));
+  EXPECT_EQ(result.precision, "float32");
+  EXPECT_GT(result.seconds_per_step, 0);
+  size_t i = 0;
+  for (const auto& [name, tensor] : weights_of(model)) {
+    EXPECT_TRUE(tensor.equal(before[i++])) << name;
+    EXPECT_FALSE(tensor.grad().defined()) << name;
+  }
+  EXPECT_TRUE(model.router_health().empty());
+}
+
+}  // namespace
+}  // namespace windtunnel::trainer

@@ -1,0 +1,48 @@
+#include "trainer/optimizer.h"
+
+namespace windtunnel::trainer {
+
+std::vector<std::unique_ptr<Optimizer>> make_optimizers(
+    const std::vector<model::Parameter>& parameters, const study::OptimizerConfig& config) {
+  using enum model::ParameterRole;
+  std::vector<model::Parameter> matrices;
+  std::vector<model::Parameter> rest;
+  for (const auto& parameter : parameters) {
+    const bool is_matrix =
+        parameter.role == kMatrix || parameter.role == kExpertMatrices || parameter.role == kRouter;
+    (is_matrix ? matrices : rest).push_back(parameter);
+  }
+  std::vector<std::unique_ptr<Optimizer>> optimizers;
+  const auto add = [&](const std::string& kind, const std::vector<model::Parameter>& group) {
+    if (group.empty()) return;
+    const auto& found = OptimizerKinds::instance().get(kind, "optimizer");
+    optimizers.push_back(found.entry.make(group, config));
+  };
+  add("adamw", rest);
+  add(config.matrices, matrices);
+  return optimizers;
+}
+
+NamedTensors state_of(const std::vector<std::unique_ptr<Optimizer>>& optimizers) {
+  NamedTensors all;
+  for (size_t i = 0; i < optimizers.size(); ++i) {
+    for (auto& [name, tensor] : optimizers[i]->state()) {
+      all.emplace_back(std::to_string(i) + "." + name, std::move(tensor));
+    }
+  }
+  return all;
+}
+
+torch::Tensor clip_gradients(const std::vector<torch::Tensor>& gradients, double limit) {
+  const torch::Tensor norm = at::stack(at::_foreach_norm(gradients)).norm();
+  if (norm.is_cpu()) {
+    // Reading the norm costs nothing here, and most steps need no scaling.
+    const double value = norm.item<double>();
+    if (value > limit) at::_foreach_mul_(gradients, limit / value);
+  } else {
+    at::_foreach_mul_(gradients, (limit / norm).clamp_max(1));
+  }
+  return norm;
+}
+
+}  // namespace windtunnel::trainer
