@@ -10,8 +10,9 @@ namespace windtunnel::tests {
 
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "windtunnel-test-XXXXXX").string();
+  explicit TemporaryFolder(
+      const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "windtunnel-test-XXXXXX").string();
     path_ = mkdtemp(name.data());
   }
   ~TemporaryFolder() {
@@ -27,5 +28,12 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
+
+/// A parent in memory where there is one: for tests that write durably thousands of times but do
+/// not ask whether it is durable.
+inline std::filesystem::path memory_folder() {
+  const std::filesystem::path memory = "/dev/shm";
+  return std::filesystem::exists(memory) ? memory : std::filesystem::temp_directory_path();
+}
 
 }  // namespace windtunnel::tests
