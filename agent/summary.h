@@ -111,8 +111,7 @@ NightSummary summarise(const study::Journal& journal);
 /// Number of the last kept experiment; 0 is the baseline.
 int64_t incumbent_of(const std::vector<study::Experiment>& experiments);
 
-/// Runs of the night, in the order in which they were intended: those with an experiment number.
-/// Mean bits per byte of the completed ones of `experiment` (0: baselines).
+/// Mean over the completed runs of an experiment (0: the baseline); null if it has none.
 std::optional<double> mean_bits_per_byte(const std::vector<study::JournalRun>& runs,
                                          int64_t experiment);
 
