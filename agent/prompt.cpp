@@ -237,13 +237,13 @@ std::vector<ChatMessage> proposal_prompt(const ProposalContext& context, size_t 
   Json incumbent = context.incumbent;
   // Where the corpus lies on this machine is nobody else's business.
   incumbent.erase("data");
-  const std::string before = context.program.prose + "\n\n# Rules of the study\n\n" + rules(context) +
-                       "\n# What you may change\n\nOnly these paths, only to these values; one "
-                       "change at a time tells the most.\n\n" +
-                       fence(mutable_table(context)) + "\n# The incumbent\n\n" +
-                       fence(fenced_json(incumbent)) +
-                       "\n# Experiments so far, oldest first\n\nThe difference to the incumbent of "
-                       "its time, predicted and measured.\n\n";
+  const std::string before =
+      context.program.prose + "\n\n# Rules of the study\n\n" + rules(context) +
+      "\n# What you may change\n\nOnly these paths, only to these values; one "
+      "change at a time tells the most.\n\n" +
+      fence(mutable_table(context)) + "\n# The incumbent\n\n" + fence(fenced_json(incumbent)) +
+      "\n# Experiments so far, oldest first\n\nThe difference to the incumbent of "
+      "its time, predicted and measured.\n\n";
   const std::string after =
       "\n# Your answer\n\nOne JSON object of this schema: the next experiment. Do not repeat one "
       "that was tried.\n\n" +
