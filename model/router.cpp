@@ -7,7 +7,8 @@ namespace windtunnel::model {
 torch::Tensor load_balance_loss(const torch::Tensor& probabilities_NE,
                                 const torch::Tensor& load_E) {
   const auto mean_E = probabilities_NE.mean(0);
-  const auto share_E = (load_E / load_E.sum()).to(mean_E.scalar_type());
+  const auto load = load_E.to(mean_E.scalar_type());
+  const auto share_E = load / load.sum();
   return (share_E * mean_E).sum() * static_cast<double>(load_E.size(0));
 }
 

@@ -36,51 +36,44 @@ WINDTUNNEL_INLINE Lanes broadcast(float value) { return Lanes{} + value; }
 
 WINDTUNNEL_INLINE Lanes maximum(Lanes a, Lanes b) { return a > b ? a : b; }
 
-/// 0, 1, ... 15.
-WINDTUNNEL_INLINE IntLanes lane_numbers() {
-  return IntLanes{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-}
+WINDTUNNEL_INLINE Lanes minimum(Lanes a, Lanes b) { return a < b ? a : b; }
 
-// exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2; exp(r) by a polynomial of
-// degree 6 (Taylor with the last terms fitted, after Cephes expf). Relative error below 2e-7.
-// Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits of the float.
+// exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2; exp(r) = 1 + r + r^2 q(r) with
+// the q of degree 3 that makes the largest relative error smallest, about 1e-7. Adding 1.5 * 2^23
+// rounds to an integer and leaves it in the low bits of the float; ln 2 in two parts keeps r exact.
 constexpr float kRounder = 12582912.0f;
-constexpr int32_t kRounderBits = 0x4B400000;
 constexpr float kLowestExponent = -87.0f, kHighestExponent = 88.0f;
 constexpr float kLog2E = 1.44269504088896341f;
 constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
 
 template <class Real>
 WINDTUNNEL_INLINE Real exp_polynomial(Real r) {
-  Real p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  return p * (r * r) + r + 1.0f;
+  Real q = r * 8.3124776601e-3f + 4.1890550169e-2f;
+  q = q * r + 1.6667116315e-1f;
+  q = q * r + 4.9999228824e-1f;
+  return q * (r * r) + (r + 1.0f);
 }
 
-/// Clamped to the finite range; exp of -infinity is the smallest normal number, not 0.
+/// For x <= 88; below -87 it stays at exp(-87), about 2e-38, and never becomes 0.
 WINDTUNNEL_INLINE Lanes exponential(Lanes x) {
   x = x > kLowestExponent ? x : broadcast(kLowestExponent);
-  x = x < kHighestExponent ? x : broadcast(kHighestExponent);
   const Lanes shifted = x * kLog2E + kRounder;
   const Lanes n = shifted - kRounder;
   const Lanes r = (x - n * kLn2High) - n * kLn2Low;
-  const IntLanes scale = (std::bit_cast<IntLanes>(shifted) - (kRounderBits - 127)) << 23;
-  return exp_polynomial(r) * std::bit_cast<Lanes>(scale);
+  // The bits of kRounder itself leave at the top.
+  const IntLanes exponent = std::bit_cast<IntLanes>(shifted) << 23;
+  return std::bit_cast<Lanes>(std::bit_cast<IntLanes>(exp_polynomial(r)) + exponent);
 }
 
-/// The same for one float, in a form that loops over it vectorise.
+/// The same for one float, in a form that loops over it vectorise; exp(88) above 88.
 WINDTUNNEL_INLINE float exponential(float x) {
   x = x > kLowestExponent ? x : kLowestExponent;
   x = x < kHighestExponent ? x : kHighestExponent;
   const float shifted = x * kLog2E + kRounder;
   const float n = shifted - kRounder;
   const float r = (x - n * kLn2High) - n * kLn2Low;
-  const auto scale = static_cast<uint32_t>(std::bit_cast<int32_t>(shifted) - (kRounderBits - 127))
-                     << 23;
-  return exp_polynomial(r) * std::bit_cast<float>(scale);
+  const uint32_t exponent = std::bit_cast<uint32_t>(shifted) << 23;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(exp_polynomial(r)) + exponent);
 }
 
 }  // namespace windtunnel::kernels::loops
