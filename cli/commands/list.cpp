@@ -84,7 +84,7 @@ Rows rows_of(const Options& options) {
   const std::map<std::string, std::function<Rows()>> lists = {
       {"commands", kinds<Commands>},
       {"corpora", [] { return files(home() / "programs" / "corpora", ".yaml"); }},
-      {"extractors", kinds<corpus::Extractors>},
+      {"extractors", kinds<corpus::ExtractorRegistry>},
       {"laws", kinds<scaling::Laws>},
       {"layers", layers},
       {"programs", [] { return files(home() / "programs", ".md"); }},

@@ -1,0 +1,334 @@
+#include "cli/study_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "agent/research.h"
+#include "agent/summary.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/corpora.h"
+#include "cli/places.h"
+#include "cli/run_progress.h"
+#include "report/report.h"
+
+namespace windtunnel::cli {
+namespace fs = std::filesystem;
+namespace {
+
+using base::Json;
+
+/// The night on the terminal.
+class TerminalNight final : public agent::NightView {
+ public:
+  explicit TerminalNight(base::Progress& progress) : progress_(progress) {}
+
+  void update(const agent::NightProgress& night) override {
+    std::string detail = night.phase;
+    if (night.experiment > 0) {
+      detail = fmt::format("experiment {} ({}/{} decided)", night.experiment, night.decided,
+                           night.planned);
+    }
+    const std::string runs = text_of(night.runs);
+    if (!runs.empty()) detail += ": " + runs;
+    if (night.seconds_left) {
+      progress_.update_with_left(night.fraction, *night.seconds_left, detail);
+    } else {
+      progress_.update(night.fraction, detail);
+    }
+  }
+  void line(const std::string& text) override { progress_.line("  " + text); }
+
+ private:
+  base::Progress& progress_;
+};
+
+/// How far a ladder is, by the FLOPs of its runs; keeps what was there when the session began
+/// apart, so that the time left comes from this session's speed.
+class LadderProgress {
+ public:
+  LadderProgress(const scaling::LadderPlan& plan, const study::Journal& journal,
+                 base::Progress& progress)
+      : plan_(plan), journal_(journal), progress_(progress), start_(base::monotonic_seconds()) {
+    for (const auto& rung : plan_.rungs) {
+      for (int seed = 1; seed <= plan_.ladder.seeds; ++seed) {
+        flops_[scaling::ladder_run_id(rung.name, seed)] = rung.flops_exact;
+      }
+    }
+    for (const auto& [id, flops] : flops_) total_ += flops;
+    done_at_start_ = done({});
+  }
+
+  void tick(const study::Runner& runner) {
+    const auto glimpses = runner.progress();
+    const double fraction = done(glimpses) / total_;
+    const double since = fraction - done_at_start_ / total_;
+    const double elapsed = base::monotonic_seconds() - start_;
+    if (since > 0.01) {
+      progress_.update_with_left(fraction, elapsed * (1 - fraction) / since, text_of(glimpses));
+    } else if (plan_.expected_seconds) {
+      progress_.update_with_left(fraction, *plan_.expected_seconds * (1 - fraction),
+                                 text_of(glimpses));
+    } else {
+      progress_.update(fraction, text_of(glimpses));
+    }
+  }
+
+ private:
+  double done(const std::vector<study::RunProgress>& glimpses) const {
+    double sum = 0;
+    for (const auto& [id, flops] : flops_) {
+      const auto run = journal_.run(id);
+      if (run && run->record) sum += flops;
+    }
+    for (const study::RunProgress& glimpse : glimpses) {
+      const auto found = flops_.find(glimpse.id);
+      if (found != flops_.end()) sum += found->second * glimpse.latest.progress;
+    }
+    return sum;
+  }
+
+  const scaling::LadderPlan& plan_;
+  const study::Journal& journal_;
+  base::Progress& progress_;
+  double start_;
+  std::map<std::string, double> flops_;
+  double total_ = 0;
+  double done_at_start_ = 0;
+};
+
+/// The resolved base, with the corpus if there is one already.
+study::RunConfig base_config(const agent::Program& program) {
+  Json document = program.base;
+  const fs::path corpus = corpus_folder(program.corpus);
+  if (fs::exists(corpus / "manifest.json")) {
+    base::set_path(document, "data.corpus", fs::absolute(corpus).string());
+  }
+  return study::resolve_run_config(document, program.name + ": base");
+}
+
+scaling::LadderConfig ladder_config(const agent::Program& program) {
+  if (program.ladder.empty()) {
+    throw base::UsageError("program '" + program.name + "' has no `ladder`; add its rungs");
+  }
+  return base::from_json<scaling::LadderConfig>(program.ladder, program.name + ": ladder");
+}
+
+/// The most night runs there can be, and their budget.
+struct NightCost {
+  int64_t fewest = 0;
+  int64_t most = 0;
+  double seconds_per_run = 0;
+};
+
+NightCost night_cost(const agent::Program& program, const study::RunConfig& config) {
+  const int64_t replicates = program.night.baseline_replicates;
+  const int64_t experiments = program.night.experiments;
+  NightCost cost;
+  cost.fewest = replicates + experiments * program.decision.min_pairs;
+  cost.most =
+      std::max(replicates, program.decision.max_pairs) + experiments * program.decision.max_pairs;
+  if (config.train.budget.kind == "seconds") cost.seconds_per_run = config.train.budget.amount;
+  return cost;
+}
+
+std::string bits(const std::optional<double>& value) {
+  return value ? fmt::format("{:.4f}", *value) : std::string("not measured");
+}
+
+}  // namespace
+
+agent::Program load_program(const SessionOptions& options) {
+  agent::Program program = agent::read_program(find_program(options.program), options.overrides);
+  if (!options.files.empty()) {
+    // The recipe's name is made of the patterns, so that other files are another corpus.
+    const std::string name =
+        "files-" + base::short_fingerprint(base::fingerprint(Json(options.files)));
+    const fs::path recipe = home() / ".windtunnel" / "recipes" / (name + ".json");
+    Json document = {{"name", name}, {"sources", {{{"files", options.files}}}}};
+    base::write_json(recipe, document);
+    program.corpus = {.recipe = recipe.string(), .folder = ""};
+  }
+  return program;
+}
+
+Json plan_json(const SessionOptions& options, bool with_night, bool with_ladder) {
+  const agent::Program program = load_program(options);
+  const study::RunConfig config = base_config(program);
+  Json plan = {
+      {"program", program.name},
+      {"study", study_folder(options.study.empty() ? program.name : options.study).string()},
+      {"corpus",
+       {{"folder", corpus_folder(program.corpus).string()},
+        {"built", fs::exists(corpus_folder(program.corpus) / "manifest.json")}}},
+      {"base", base::to_json(config)}};
+  if (with_night) {
+    const NightCost cost = night_cost(program, config);
+    plan["night"] = {{"experiments", program.night.experiments},
+                     {"fewest_runs", cost.fewest},
+                     {"most_runs", cost.most},
+                     {"slots", program.slots}};
+  }
+  if (with_ladder) {
+    plan["ladder"] = base::to_json(scaling::plan_ladder(
+        config, ladder_config(program), {.slots = static_cast<int>(program.slots)}));
+  }
+  return plan;
+}
+
+std::string plan_text(const SessionOptions& options, bool with_night, bool with_ladder) {
+  const agent::Program program = load_program(options);
+  const study::RunConfig config = base_config(program);
+  const fs::path corpus = corpus_folder(program.corpus);
+  std::string text =
+      fmt::format("program  {}\nstudy    {}\ncorpus   {} ({})\n", program.name,
+                  study_folder(options.study.empty() ? program.name : options.study).string(),
+                  corpus.string(), fs::exists(corpus / "manifest.json") ? "built" : "to be built");
+  if (with_night) {
+    const NightCost cost = night_cost(program, config);
+    text += fmt::format(
+        "night    {} experiments and {} baseline replicates: {} to {} runs, {} at once\n",
+        program.night.experiments, program.night.baseline_replicates, cost.fewest, cost.most,
+        program.slots);
+    if (cost.seconds_per_run > 0) {
+      const double slots = static_cast<double>(program.slots);
+      text += fmt::format(
+          "         {} to {} of training\n",
+          base::format_duration(static_cast<double>(cost.fewest) * cost.seconds_per_run / slots),
+          base::format_duration(static_cast<double>(cost.most) * cost.seconds_per_run / slots));
+    }
+  }
+  if (with_ladder) {
+    text += "ladder   of the baseline; a kept change replaces it\n" +
+            scaling::ladder_table(scaling::plan_ladder(config, ladder_config(program),
+                                                       {.slots = static_cast<int>(program.slots)}));
+  }
+  return text;
+}
+
+StudySession::StudySession(const SessionOptions& options) : program_(load_program(options)) {
+  folder_ = fs::absolute(study_folder(options.study.empty() ? program_.name : options.study));
+  lock_ = std::make_unique<base::FolderLock>(folder_);
+  if (options.fresh) {
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      if (entry.path().filename() != ".lock") fs::remove_all(entry.path());
+    }
+  }
+  base::remove_leftovers(folder_);
+  journal_ = std::make_unique<study::Journal>(folder_ / "journal.db");
+  journal_->add_event(journal_->runs().empty() ? "started" : "continued",
+                      "program " + program_.name);
+}
+
+StudySession::~StudySession() = default;
+
+void StudySession::phase(const std::string& name) { progress_.phase(name, ++step_, steps_); }
+
+study::Runner& StudySession::runner() {
+  if (!runner_) {
+    runner_ = study::make_process_runner(folder_, static_cast<int>(program_.slots),
+                                         study::trainer_program());
+  }
+  return *runner_;
+}
+
+void StudySession::corpus() {
+  phase("corpus");
+  const corpus::CorpusManifest manifest = ensure_corpus(program_.corpus, progress_);
+  const std::string folder = fs::absolute(corpus_folder(program_.corpus)).string();
+  const Json fact = {{"folder", folder}, {"fingerprint", manifest.fingerprint()}};
+  const auto known = journal_->fact("corpus");
+  if (known && known->at("fingerprint") != fact["fingerprint"]) {
+    throw base::Error("study " + folder_.string() +
+                      " was begun on another corpus than the one now in " + folder +
+                      "; start over with --fresh, or choose another --study");
+  }
+  journal_->set_fact("corpus", fact);
+  base::set_path(program_.base, "data.corpus", folder);
+  progress_.line("  " + describe(manifest));
+}
+
+void StudySession::night() {
+  phase("night of research");
+  TerminalNight view(progress_);
+  agent::run_night(program_, *journal_, runner(), folder_, view);
+}
+
+void StudySession::ladder() {
+  phase("ladder of sizes");
+  const agent::NightSummary night = agent::summarise(*journal_);
+  Json best = night.best_config.is_null() ? program_.base : night.best_config;
+  const study::RunConfig config = study::resolve_run_config(best, "the best configuration");
+  scaling::LadderSetting setting{.slots = static_cast<int>(program_.slots)};
+  for (const study::JournalRun& run : journal_->runs()) {
+    if (run.experiment == night.incumbent && run.record && run.record->completed()) {
+      setting.tokens_per_second = run.record->train.tokens_per_second;
+    }
+  }
+  const auto manifest = corpus::read_manifest(config.data.corpus);
+  setting.corpus_train_tokens = static_cast<double>(manifest.train.tokens);
+  const auto stored = journal_->fact("ladder.plan");
+  const scaling::LadderPlan plan =
+      stored ? base::from_trusted_json<scaling::LadderPlan>(*stored)
+             : scaling::plan_ladder(config, ladder_config(program_), setting);
+  progress_.line(scaling::ladder_table(plan));
+  LadderProgress shown(plan, *journal_, progress_);
+  scaling::run_ladder(plan, *journal_, runner(), folder_, {},
+                      [&](const study::Runner& flying) { shown.tick(flying); });
+  phase("law");
+  const scaling::LawFit fit = scaling::fit_ladder(*journal_);
+  progress_.line(scaling::fit_page(fit));
+}
+
+void StudySession::report() {
+  phase("report");
+  report::write_report(folder_);
+}
+
+Json StudySession::summary_json() const {
+  Json summary = {{"study", folder_.string()},
+                  {"report", (folder_ / "report.html").string()},
+                  {"night", base::to_json(agent::summarise(*journal_))}};
+  summary["fit"] = journal_->fact("fit").value_or(Json());
+  return summary;
+}
+
+std::string StudySession::summary_text() const {
+  const agent::NightSummary night = agent::summarise(*journal_);
+  std::string text;
+  if (night.runs > 0) {
+    text += fmt::format("experiments  {} kept, {} discarded, {} to repair, {} failed, {} vetoed\n",
+                        night.kept, night.discarded, night.repair, night.failed, night.vetoed);
+    text += fmt::format("best         {} bits per byte, baseline {}",
+                        bits(night.best_bits_per_byte), bits(night.baseline_bits_per_byte));
+    if (night.noise && night.noise->run_sd) {
+      text += fmt::format(", noise of one run {:.4f}", *night.noise->run_sd);
+    }
+    text += "\n";
+    for (const agent::Calibration& row : night.calibration) {
+      if (row.proposer != "all" || !row.interval_coverage) continue;
+      text += fmt::format("forecasts    {:.0f} of {} changes fell into their 80 % intervals\n",
+                          *row.interval_coverage * static_cast<double>(row.measured), row.measured);
+    }
+  }
+  if (const auto fact = journal_->fact("fit")) {
+    const auto fit = base::from_trusted_json<scaling::LawFit>(*fact);
+    std::vector<std::string> parameters;
+    for (const auto& [name, value] : fit.parameters) {
+      parameters.push_back(name + " " + base::format_number(value, 4));
+    }
+    text += fmt::format("law          {}; {} ({})\n", fit.formula, base::join(parameters, ", "),
+                        fit.verdict.overall);
+    for (const scaling::HeldOut& row : fit.held_out) {
+      text += fmt::format(
+          "held out     {}: forecast {:.4f} in [{}, {}], measured {:.4f}, {:+.1f} %, {}\n",
+          row.name, row.predicted, bits(row.interval.low), bits(row.interval.high), row.measured,
+          100 * row.relative_error, row.covered ? "covered" : "not covered");
+    }
+  }
+  return text + "report       " + (folder_ / "report.html").string() + "\n";
+}
+
+}  // namespace windtunnel::cli
