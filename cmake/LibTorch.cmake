@@ -2,8 +2,9 @@
 # lib/) or a folder into which pip installed the torch wheel (torch/include, torch/lib, nvidia/...).
 # find_package(Torch) is avoided: it insists on a CUDA toolkit even for the CPU libraries.
 
+# Kept in the cache, so that a later build finds it without the environment.
 if(NOT WINDTUNNEL_LIBTORCH AND DEFINED ENV{WINDTUNNEL_LIBTORCH})
-  set(WINDTUNNEL_LIBTORCH $ENV{WINDTUNNEL_LIBTORCH})
+  set_property(CACHE WINDTUNNEL_LIBTORCH PROPERTY VALUE $ENV{WINDTUNNEL_LIBTORCH})
 endif()
 set(torch_root ${WINDTUNNEL_LIBTORCH})
 if(EXISTS ${WINDTUNNEL_LIBTORCH}/torch/include/ATen/ATen.h)
