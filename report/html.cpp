@@ -54,8 +54,8 @@ std::string HtmlTable::html() const {
     return columns_[c].wide ? " class=\"wide\"" : "";
   };
   std::string html = "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"" +
-                     escape_html(caption_) + "\"><table>\n<caption>" + escape_html(caption_) +
-                     "</caption>\n<thead><tr>";
+                     escape_html(caption_) + "\"><table>\n<caption><span>" + escape_html(caption_) +
+                     "</span></caption>\n<thead><tr>";
   for (size_t c = 0; c < columns_.size(); ++c) {
     html += "<th scope=\"col\"" + class_of(c) + ">" + escape_html(columns_[c].title) + "</th>";
   }

@@ -21,7 +21,9 @@ class HtmlTable {
     bool wide = false;
   };
 
-  HtmlTable(std::string caption, std::vector<Column> columns)
+  using Columns = std::vector<Column>;
+
+  HtmlTable(std::string caption, Columns columns)
       : caption_(std::move(caption)), columns_(std::move(columns)) {}
 
   /// One cell per column. `row_class` is a name of our own style sheet.
@@ -39,7 +41,7 @@ class HtmlTable {
     std::string row_class;
   };
   std::string caption_;
-  std::vector<Column> columns_;
+  Columns columns_;
   std::vector<Row> rows_;
 };
 

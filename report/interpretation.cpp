@@ -59,6 +59,15 @@ std::vector<std::string> patch_lines(const ExperimentView& view, const StudyData
   return lines;
 }
 
+std::string short_patch(const ExperimentView& view, const StudyData& data) {
+  std::vector<std::string> parts;
+  for (const std::string& line : patch_lines(view, data)) {
+    const size_t dot = line.rfind('.', line.find(": "));
+    parts.push_back(dot == std::string::npos ? line : line.substr(dot + 1));
+  }
+  return base::join(parts, "; ");
+}
+
 std::string prediction_text(const study::Prediction& prediction) {
   std::string text =
       fmt::format("{} bits per byte, 80 % interval {}", change(prediction.delta_bits_per_byte),

@@ -10,6 +10,8 @@ namespace windtunnel::report {
 
 /// One "path: old -> new" for each path of the patch; old values are the parent's.
 std::vector<std::string> patch_lines(const ExperimentView& view, const StudyData& data);
+/// The same on one line, each path by its last name: "learning_rate: 0.03 -> 0.06".
+std::string short_patch(const ExperimentView& view, const StudyData& data);
 
 /// "baseline" or "experiment 3".
 std::string experiment_name(int64_t number);

@@ -1,7 +1,6 @@
 #include "report/page.h"
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "report/figures/palette.h"
 #include "report/html.h"
 #include "report/markdown.h"
@@ -77,14 +76,18 @@ std::string header(const StudyData& data) {
 std::string summary_section(const StudyData& data, const DrawnFigures& figures) {
   std::string html = heading("summary", "Summary");
   const auto sentences = summary_sentences(data);
-  html += paragraph(base::join(sentences, " "), "summary");
+  html += paragraph(sentences.front(), "lead");
   html += "<dl class=\"keys\">\n";
   for (const KeyFigure& key : key_figures(data)) {
     html += "<div class=\"key\"><dt>" + escape_html(key.label) + "</dt><dd>" +
             escape_html(key.value) + "</dd><dd class=\"note\">" + escape_html(key.note) +
             "</dd></div>\n";
   }
-  html += "</dl>\n";
+  html += "</dl>\n<ul class=\"summary\">\n";
+  for (size_t i = 1; i < sentences.size(); ++i) {
+    html += "<li>" + escape_html(sentences[i]) + "</li>\n";
+  }
+  html += "</ul>\n";
   if (!figures.problem.empty()) html += paragraph(figures.problem, "warning");
   return html;
 }

@@ -25,15 +25,15 @@ std::string yes_no(std::optional<bool> value) {
 std::string rungs_table(const LadderView& ladder) {
   const std::string flops =
       ladder.flops_convention.empty() ? "FLOPs" : "FLOPs (" + ladder.flops_convention + ")";
-  HtmlTable table("Rungs of the ladder", {{"Rung"},
-                                          {"Role"},
-                                          {"Active parameters", true},
-                                          {"Tokens", true},
-                                          {flops, true},
-                                          {"Planned time", true},
-                                          {"Measured time", true},
-                                          {"Bits per byte", true},
-                                          {"State"}});
+  HtmlTable table("Rungs of the ladder", HtmlTable::Columns{{"Rung"},
+                                                            {"Role"},
+                                                            {"Active parameters", true},
+                                                            {"Tokens", true},
+                                                            {flops, true},
+                                                            {"Planned time", true},
+                                                            {"Measured time", true},
+                                                            {"Bits per byte", true},
+                                                            {"State"}});
   for (const RungView& rung : ladder.rungs) {
     table.add({rung.name, rung.is_held_out ? "held out" : "fitted", count(rung.parameters_active),
                count(rung.tokens), number(rung.flops, 3), duration(rung.planned_seconds),
@@ -48,11 +48,11 @@ std::string law_table(const LadderView& ladder) {
   const LawView& law = *ladder.law;
   const std::string interval =
       law.confidence ? fmt::format("{:.0f} % interval", *law.confidence * 100) : "Interval";
-  HtmlTable table("Fitted law: " + law.formula, {{"Parameter"},
-                                                 {"Value", true},
-                                                 {interval, true},
-                                                 {"Identified"},
-                                                 {"Why not more", false, true}});
+  HtmlTable table("Fitted law: " + law.formula, HtmlTable::Columns{{"Parameter"},
+                                                                   {"Value", true},
+                                                                   {interval, true},
+                                                                   {"Identified"},
+                                                                   {"Why not more", false, true}});
   for (const LawParameter& parameter : law.parameters) {
     const bool has_interval = finite(parameter.low) || finite(parameter.high);
     const auto end = [](std::optional<double> value) {
@@ -71,7 +71,7 @@ std::string law_table(const LadderView& ladder) {
 
 std::string alternatives_table(const LadderView& ladder) {
   HtmlTable table("What the offset does to the forecast: the same runs under other assumptions",
-                  {{"Size"}, {"Assumption"}, {"Predicted", true}});
+                  HtmlTable::Columns{{"Size"}, {"Assumption"}, {"Predicted", true}});
   for (const AlternativeView& alternative : ladder.alternatives) {
     table.add({alternative.forecast, alternative.assumption, bits(alternative.predicted)});
   }
@@ -80,13 +80,13 @@ std::string alternatives_table(const LadderView& ladder) {
 
 std::string held_out_table(const LadderView& ladder) {
   HtmlTable table("Held-out sizes: predicted by the law from the smaller ones, then measured",
-                  {{"Size"},
-                   {"FLOPs", true},
-                   {"Predicted", true},
-                   {"Interval", true},
-                   {"Measured", true},
-                   {"Error", true},
-                   {"Inside the interval"}});
+                  HtmlTable::Columns{{"Size"},
+                                     {"FLOPs", true},
+                                     {"Predicted", true},
+                                     {"Interval", true},
+                                     {"Measured", true},
+                                     {"Error", true},
+                                     {"Inside the interval"}});
   for (const HeldOutView& held_out : ladder.held_out) {
     table.add({held_out.name, number(held_out.flops, 3), bits(held_out.predicted),
                bits_interval(held_out.low, held_out.high), bits(held_out.measured),
@@ -114,7 +114,7 @@ std::string provenance_table(const StudyData& data) {
     }
   }
   HtmlTable table("Data and environment, as recorded with the runs",
-                  {{"What"}, {"Value", false, true}, {"Runs", true}});
+                  HtmlTable::Columns{{"What"}, {"Value", false, true}, {"Runs", true}});
   if (const base::Json* name =
           data.fact("corpus") ? base::find_path(*data.fact("corpus"), "name") : nullptr;
       name != nullptr && name->is_string()) {
@@ -124,7 +124,8 @@ std::string provenance_table(const StudyData& data) {
                                                        {"Training bytes", "train.bytes"},
                                                        {"Vocabulary", "vocabulary_size"}};
   for (const auto& [title, path] : sizes) {
-    if (const auto value = data.fact_number("corpus", path)) table.add({title, count(value), ""});
+    if (const auto value = data.fact_number("corpus", path))
+      table.add({title, number(value, 9), ""});
   }
   for (const auto& [what, values] : seen) {
     for (const auto& [value, runs] : values) table.add({what, value, std::to_string(runs)});

@@ -88,7 +88,7 @@ std::string held_out_sentence(const HeldOutView& held_out) {
   if (!held_out.measured) return text + " and is not measured yet.";
   text += " and measured at " + bits(held_out.measured);
   if (held_out.relative_error) {
-    text += ", " + percent(held_out.relative_error, true) + " of the forecast";
+    text += ", " + percent(held_out.relative_error, true) + " from the forecast";
   }
   if (held_out.covered) {
     text += *held_out.covered ? "; the interval held it" : "; the interval missed it";
@@ -101,7 +101,7 @@ std::string stop_sentence(const StudyData& data) {
   if (stop == nullptr) return "The night of research has not ended yet.";
   const base::Json* reason = stop->is_object() ? base::find_path(*stop, "reason") : stop;
   if (reason == nullptr || !reason->is_string()) return "The night of research has ended.";
-  return "The night ended because of: " + words(reason->get<std::string>()) + ".";
+  return "The night ended: " + words(reason->get<std::string>()) + ".";
 }
 
 }  // namespace

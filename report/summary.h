@@ -27,7 +27,8 @@ struct VerdictCounts {
 
 VerdictCounts verdict_counts(const StudyData& data);
 
-/// Plain sentences, each with its numbers; what is not known yet has none.
+/// Plain sentences, each with its numbers, the most important first; what is not known yet has
+/// none. Never empty.
 std::vector<std::string> summary_sentences(const StudyData& data);
 
 /// The figures that matter most, in a fixed order; unknown ones have the value kMissing.

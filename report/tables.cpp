@@ -28,54 +28,61 @@ std::string row_class(const std::string& verdict) {
   return "";
 }
 
+/// "-0.0340 [-0.0600, -0.0080]"
+std::string with_interval(std::optional<double> value, std::optional<double> low,
+                          std::optional<double> high) {
+  const std::string interval = change_interval(low, high);
+  return change(value) + (finite(value) && interval != kMissing ? " " + interval : "");
+}
+
 }  // namespace
 
 std::string experiments_table(const StudyData& data) {
-  HtmlTable table("Experiments in the order in which they were proposed", {{"No.", true},
-                                                                           {"Verdict"},
-                                                                           {"Change", false, true},
-                                                                           {"On", true},
-                                                                           {"Predicted", true},
-                                                                           {"80 % interval", true},
-                                                                           {"Measured", true},
-                                                                           {"Interval", true},
-                                                                           {"Pairs", true},
-                                                                           {"Bits per byte", true},
-                                                                           {"Tokens/s", true},
-                                                                           {"Proposer"}});
+  HtmlTable table("Experiments in the order in which they were proposed",
+                  HtmlTable::Columns{{"No.", true},
+                                     {"Verdict"},
+                                     {"Change", false, true},
+                                     {"On", true},
+                                     {"Predicted, 80 % interval", true},
+                                     {"Measured, interval", true},
+                                     {"Pairs", true},
+                                     {"Bits per byte", true},
+                                     {"Speed", true},
+                                     {"Proposer"}});
   if (!data.baseline.runs.empty()) {
     table.add({"0", "baseline", plural(static_cast<int64_t>(data.baseline.runs.size()), "run"), "",
-               "", "", "", "", "", bits(data.baseline.mean_bits_per_byte), "", ""});
+               "", "", "", bits(data.baseline.mean_bits_per_byte), "", ""});
   }
   for (const auto& view : data.experiments) {
     const study::Experiment& experiment = view.experiment;
     const study::Prediction& prediction = experiment.proposal.prediction;
     const study::Decision decision = experiment.decision.value_or(study::Decision{});
     const std::string number = std::to_string(experiment.number);
-    table.add_with_html("<a href=\"#experiment-" + number + "\">" + number + "</a>",
-                        {view.verdict(), base::join(patch_lines(view, data), "; "),
-                         std::to_string(experiment.parent), change(prediction.delta_bits_per_byte),
-                         change_interval(prediction.interval_low, prediction.interval_high),
-                         change(decision.delta_bits_per_byte),
-                         change_interval(decision.interval_low, decision.interval_high),
-                         decision.pairs > 0 ? std::to_string(decision.pairs) : kMissing,
-                         bits(view.mean_bits_per_byte), percent(decision.throughput_change, true),
-                         experiment.proposal.proposer},
-                        row_class(view.verdict()));
+    table.add_with_html(
+        "<a href=\"#experiment-" + number + "\">" + number + "</a>",
+        {view.verdict(), short_patch(view, data), std::to_string(experiment.parent),
+         with_interval(prediction.delta_bits_per_byte, prediction.interval_low,
+                       prediction.interval_high),
+         with_interval(decision.delta_bits_per_byte, decision.interval_low, decision.interval_high),
+         decision.pairs > 0 ? std::to_string(decision.pairs) : kMissing,
+         bits(view.mean_bits_per_byte), percent(decision.throughput_change, true),
+         experiment.proposal.proposer},
+        row_class(view.verdict()));
   }
   return table.html();
 }
 
 std::string calibration_table(const StudyData& data) {
-  HtmlTable table("How good the predictions were, per proposer", {{"Proposer"},
-                                                                  {"Proposed", true},
-                                                                  {"Kept", true},
-                                                                  {"Vetoed", true},
-                                                                  {"Failed", true},
-                                                                  {"Inside 80 % interval", true},
-                                                                  {"Mean error", true},
-                                                                  {"Bias", true},
-                                                                  {"Brier score", true}});
+  HtmlTable table("How good the predictions were, per proposer",
+                  HtmlTable::Columns{{"Proposer"},
+                                     {"Proposed", true},
+                                     {"Kept", true},
+                                     {"Vetoed", true},
+                                     {"Failed", true},
+                                     {"Inside 80 % interval", true},
+                                     {"Mean error", true},
+                                     {"Bias", true},
+                                     {"Brier score", true}});
   const auto all = calibrations(data);
   const auto add = [&](const std::string& name, const Calibration& row) {
     table.add({name, std::to_string(row.proposals), std::to_string(row.kept),
@@ -108,8 +115,9 @@ std::string noise_table(const StudyData& data) {
   for (const auto& view : data.experiments) {
     if (view.kept()) add(view);
   }
-  HtmlTable figures("The noise that decisions rest on",
-                    {{"Figure"}, {"Bits per byte", true}, {"Degrees of freedom", true}});
+  HtmlTable figures(
+      "The noise that decisions rest on",
+      HtmlTable::Columns{{"Figure"}, {"Bits per byte", true}, {"Degrees of freedom", true}});
   const std::pair<const char*, const char*> named[] = {
       {"One run over seeds (standard deviation)", "run"},
       {"One paired difference at a seed (standard deviation)", "pair"},
@@ -154,12 +162,12 @@ std::string llm_table(const StudyData& data) {
     row.without_tokens += call.prompt_tokens && call.completion_tokens ? 0 : 1;
     row.seconds += call.seconds;
   }
-  HtmlTable table("Questions to language models", {{"Model"},
-                                                   {"Outcome"},
-                                                   {"Calls", true},
-                                                   {"Prompt tokens", true},
-                                                   {"Completion tokens", true},
-                                                   {"Time", true}});
+  HtmlTable table("Questions to language models", HtmlTable::Columns{{"Model"},
+                                                                     {"Outcome"},
+                                                                     {"Calls", true},
+                                                                     {"Prompt tokens", true},
+                                                                     {"Completion tokens", true},
+                                                                     {"Time", true}});
   for (const auto& [key, row] : rows) {
     const bool is_counted = row.without_tokens < row.calls;
     table.add({key.first, key.second, std::to_string(row.calls),
@@ -171,8 +179,9 @@ std::string llm_table(const StudyData& data) {
 }
 
 std::string failures_table(const StudyData& data) {
-  HtmlTable table("Runs without a score",
-                  {{"Run"}, {"State"}, {"Attempts", true}, {"Message", false, true}});
+  HtmlTable table(
+      "Runs without a score",
+      HtmlTable::Columns{{"Run"}, {"State"}, {"Attempts", true}, {"Message", false, true}});
   for (const auto& run : data.runs) {
     if (run.record && run.record->completed()) continue;
     const std::string state = !run.record ? "not finished"

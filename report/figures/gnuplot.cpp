@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kDeadline{60};
 
-std::string settings(const Layout& layout) {
+std::string settings() {
   const std::string ink = fmt::format("tc rgb '{}'", colour::kInk.light);
   return fmt::format(
       "set encoding utf8\n"
@@ -27,12 +27,11 @@ std::string settings(const Layout& layout) {
       "set tics nomirror out scale 0.5 {ink}\n"
       "set grid {grid} lw 1 lt 1\n"
       "set xlabel {ink}\nset ylabel {ink}\n"
-      "set key outside {place} horizontal left Left reverse samplen 2 {ink}\n"
+      "set key outside above horizontal left Left reverse samplen 1.5 width -2 {ink}\n"
       "set style fill solid 1 noborder\n"
       "set bars 0.4\n",
       fmt::arg("muted", line_colour(colour::kMuted)), fmt::arg("ink", ink),
-      fmt::arg("grid", line_colour(colour::kGrid)),
-      fmt::arg("place", layout.is_narrow ? "below" : "above"));
+      fmt::arg("grid", line_colour(colour::kGrid)));
 }
 
 /// Where gnuplot has no PNG terminal, the SVG alone is written.
@@ -52,8 +51,8 @@ std::string run_script(const std::string& name, const Layout& layout, const Figu
       "set terminal svg size {},{} dynamic enhanced font 'sans-serif,{}' name '{}' "
       "background '{}'\n"
       "set output '{}.svg'\n{}{}unset output\n",
-      layout.width_pixels, height, layout.font_pixels, name, colour::kPaper.light, name,
-      settings(layout), figure.commands);
+      layout.width_pixels, height, layout.font_pixels, name, colour::kPaper.light, name, settings(),
+      figure.commands);
   if (with_png) script += png_commands(name, layout, height);
   base::write_file_atomic(folder / (name + ".gp"), script);
   const fs::path log = folder / (name + ".log");
@@ -104,6 +103,15 @@ std::string line_colour(const Colour& colour) {
 }
 
 std::string exact(double value) { return fmt::format("{:.12g}", value); }
+
+double tic_step(double span, int parts) {
+  const double least = span / parts;
+  const double power = std::pow(10.0, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= least * (1 - 1e-9)) return factor * power;
+  }
+  return 10 * power;
+}
 
 std::string plot(const std::vector<std::string>& parts) {
   return "plot " + base::join(parts, ", \\\n     ") + "\n";

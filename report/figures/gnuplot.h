@@ -40,6 +40,10 @@ std::string line_colour(const Colour& colour);
 /// A number with all its digits.
 std::string exact(double value);
 
+/// The round number (1, 2 or 5 times a power of ten) nearest above span / parts: the pause between
+/// tics that leaves at most about `parts` of them.
+double tic_step(double span, int parts);
+
 /// The parts of a plot command, joined.
 std::string plot(const std::vector<std::string>& parts);
 

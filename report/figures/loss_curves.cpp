@@ -70,7 +70,7 @@ std::optional<Figure> draw(const StudyData& data, const Layout&) {
   std::string blocks;
   if (!others.empty()) {
     blocks += others.text();
-    parts.push_back(fmt::format("$others using 1:2 with lines lw 1 {} title 'other experiments'",
+    parts.push_back(fmt::format("$others using 1:2 with lines lw 1 {} title 'others'",
                                 line_colour(colour::kFaint)));
   }
   if (baseline_curve != nullptr) {
@@ -86,9 +86,8 @@ std::optional<Figure> draw(const StudyData& data, const Layout&) {
     add_curve(best, *incumbent_curve);
     widen(*incumbent_curve, low, high);
     blocks += best.text();
-    parts.push_back(
-        fmt::format("$best using 1:2 with lines lw 2.5 {} title 'incumbent (experiment {})'",
-                    line_colour(colour::kBlue), incumbent));
+    parts.push_back(fmt::format("$best using 1:2 with lines lw 2.5 {} title 'best (no. {})'",
+                                line_colour(colour::kBlue), incumbent));
     description += fmt::format("The incumbent, experiment {}, ends at {}. ", incumbent,
                                number(last_loss(*incumbent_curve)));
   }

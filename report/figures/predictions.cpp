@@ -11,8 +11,23 @@
 namespace windtunnel::report {
 namespace {
 
-/// Above this many, only misses are labelled.
+/// Above this many, and on narrow figures, only misses are labelled.
 constexpr int64_t kMaximumLabels = 14;
+
+/// Always holds 0, no change.
+struct Range {
+  double low = 0;
+  double high = 0;
+  void hold(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  void widen() {
+    const double margin = 0.06 * (high - low) + 1e-4;
+    low -= margin;
+    high += margin;
+  }
+};
 
 void add_point(DataBlock& block, const study::Prediction& predicted,
                const study::Decision& measured) {
@@ -22,12 +37,11 @@ void add_point(DataBlock& block, const study::Prediction& predicted,
              finite(measured.interval_high).value_or(delta)});
 }
 
-std::optional<Figure> draw(const StudyData& data, const Layout&) {
+std::optional<Figure> draw(const StudyData& data, const Layout& layout) {
   DataBlock covered("covered"), missed("missed"), labels("labels");
   const auto all = calibrations(data);
   const auto total = all.find("");
-  double low = 0;
-  double high = 0;
+  Range predictions, measurements;
   for (const auto& view : data.experiments) {
     if (!view.decided() || !finite(view.experiment.decision->delta_bits_per_byte)) continue;
     const study::Decision& measured = *view.experiment.decision;
@@ -35,20 +49,22 @@ std::optional<Figure> draw(const StudyData& data, const Layout&) {
     const bool is_covered = measured.prediction_covered.value_or(false);
     add_point(is_covered ? covered : missed, predicted, measured);
     const double delta = *measured.delta_bits_per_byte;
-    low = std::min({low, predicted.interval_low, delta});
-    high = std::max({high, predicted.interval_high, delta});
-    if (!is_covered || total->second.proposals <= kMaximumLabels) {
+    predictions.hold(predicted.interval_low);
+    predictions.hold(predicted.interval_high);
+    measurements.hold(delta);
+    measurements.hold(finite(measured.interval_low).value_or(delta));
+    measurements.hold(finite(measured.interval_high).value_or(delta));
+    if (!is_covered || (!layout.is_narrow && total->second.proposals <= kMaximumLabels)) {
       labels.add({predicted.delta_bits_per_byte, delta}, std::to_string(view.experiment.number));
     }
   }
   if (covered.empty() && missed.empty()) return std::nullopt;
-  const double margin = 0.06 * (high - low) + 1e-4;
-  low -= margin;
-  high += margin;
+  predictions.widen();
+  measurements.widen();
 
   std::string blocks;
   std::vector<std::string> parts = {fmt::format(
-      "x with lines lw 1.5 dt (6,4) {} title 'as predicted'", line_colour(colour::kMuted))};
+      "x with lines lw 1.5 dt (6,4) {} title 'exactly as predicted'", line_colour(colour::kMuted))};
   const auto add_series = [&](const DataBlock& block, const std::string& name, int point_type,
                               const Colour& colour, const char* title) {
     if (block.empty()) return;
@@ -60,7 +76,7 @@ std::optional<Figure> draw(const StudyData& data, const Layout&) {
     parts.push_back(fmt::format("${} using 1:2 with points pt {} ps 0.9 lw 1.5 {} title '{}'", name,
                                 point_type, line_colour(colour), title));
   };
-  add_series(covered, "covered", 7, colour::kBlue, "inside the 80 % interval");
+  add_series(covered, "covered", 7, colour::kBlue, "inside 80 % interval");
   add_series(missed, "missed", 9, colour::kOrange, "outside");
   if (!labels.empty()) {
     blocks += labels.text();
@@ -70,17 +86,20 @@ std::optional<Figure> draw(const StudyData& data, const Layout&) {
                     colour::kMuted.light));
   }
   Figure figure;
-  figure.commands =
-      blocks +
-      "set xlabel 'Predicted change (bits per byte)'\n"
-      "set ylabel 'Measured change (bits per byte)'\n"
-      "set format x '%+.3g'\nset format y '%+.3g'\n" +
-      fmt::format("set xrange [{0}:{1}]\nset yrange [{0}:{1}]\n", exact(low), exact(high)) +
-      fmt::format(
-          "set arrow from {0},0 to {1},0 nohead {2}\nset arrow from 0,{0} to 0,{1} nohead "
-          "{2}\n",
-          exact(low), exact(high), line_colour(colour::kFaint)) +
-      plot(parts);
+  figure.commands = blocks +
+                    "set xlabel 'Predicted change (bits per byte)'\n"
+                    "set ylabel 'Measured change (bits per byte)'\n"
+                    "set xtics " +
+                    exact(tic_step(predictions.high - predictions.low, layout.is_narrow ? 4 : 8)) +
+                    "\n"
+                    "set format x '%+.3g'\nset format y '%+.3g'\n" +
+                    fmt::format(
+                        "set xrange [{0}:{1}]\nset yrange [{2}:{3}]\n"
+                        "set arrow from {0},0 to {1},0 nohead {4}\n"
+                        "set arrow from 0,{2} to 0,{3} nohead {4}\n",
+                        exact(predictions.low), exact(predictions.high), exact(measurements.low),
+                        exact(measurements.high), line_colour(colour::kFaint)) +
+                    plot(parts);
   figure.alternative_text =
       fmt::format("{} of {} measured changes lie inside their predicted 80 % interval.",
                   total->second.covered, total->second.scored);

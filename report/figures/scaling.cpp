@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/figures/gnuplot.h"
 #include "report/ladder_view.h"
@@ -69,15 +70,16 @@ void draw_rungs(const LadderView& ladder, Drawing& drawing) {
                        const Colour& colour, const char* title) {
     if (block.empty()) return;
     drawing.blocks += block.text();
-    drawing.parts.push_back(fmt::format("${} using 1:2 with points pt {} ps 1 lw 1.5 {} title '{}'",
-                                        name, point_type, line_colour(colour), title));
+    drawing.parts.push_back(
+        fmt::format("${} using 1:2 with points pt {} ps 0.9 lw 1.5 {} title '{}'", name, point_type,
+                    line_colour(colour), title));
   };
   add(fitted, "fitted", 7, colour::kInk, "measured, fitted");
   add(measured, "measured", 5, colour::kOrange, "measured, held out");
   if (labels.empty()) return;
   drawing.blocks += labels.text();
   drawing.parts.push_back(fmt::format(
-      "$labels using 1:2:3 with labels left offset 0.6,0.7 tc rgb '{}' noenhanced notitle",
+      "$labels using 1:2:3 with labels left offset 0.8,0.7 tc rgb '{}' noenhanced notitle",
       colour::kMuted.light));
 }
 
@@ -95,9 +97,11 @@ void draw_held_out(const LadderView& ladder, Drawing& drawing) {
   if (predicted.empty()) return;
   drawing.blocks += predicted.text();
   drawing.parts.push_back(
-      fmt::format("$predicted using 1:2:3:4 with yerrorbars pt 4 ps 1.3 lw 2 {} title 'predicted, "
-                  "held out'",
+      fmt::format("$predicted using 1:2:3:4 with yerrorbars pt 0 lw 2 {} notitle",
                   line_colour(colour::kGreen)));
+  drawing.parts.push_back(fmt::format(
+      "$predicted using 1:2 with points pt 12 ps 1.8 lw 2 {} title 'forecast, held out'",
+      line_colour(colour::kGreen)));
 }
 
 std::string describe(const LadderView& ladder) {
@@ -119,11 +123,7 @@ std::string describe(const LadderView& ladder) {
 /// About five round numbers; gnuplot labels only powers of ten on a logarithmic axis.
 std::string loss_tics(const Extent& losses) {
   std::string tics;
-  const double span = losses.high - losses.low;
-  double step = 0.01;
-  for (const double candidate : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0}) {
-    if (span / step > 6) step = candidate;
-  }
+  const double step = tic_step(losses.high - losses.low, 6);
   for (double tic = std::max(1.0, std::floor(losses.low / step)) * step; tic < losses.high + step;
        tic += step) {
     tics += fmt::format("{}{:.3g}", tics.empty() ? "" : ", ", tic);
@@ -135,8 +135,9 @@ std::optional<Figure> draw(const StudyData& data, const Layout&) {
   const LadderView ladder = ladder_view(data);
   Drawing drawing;
   if (ladder.law) draw_law(*ladder.law, drawing);
-  draw_rungs(ladder, drawing);
+  // Measurements last: one that hits its forecast lies on top of it.
   draw_held_out(ladder, drawing);
+  draw_rungs(ladder, drawing);
   if (drawing.parts.empty() || drawing.flops.high <= 0 || drawing.losses.high <= 0) {
     return std::nullopt;
   }
@@ -151,7 +152,7 @@ std::optional<Figure> draw(const StudyData& data, const Layout&) {
                     fmt::format("set ytics ({})\nset xrange [{}:{}]\nset yrange [{}:{}]\n",
                                 loss_tics(drawing.losses), exact(drawing.flops.low / 1.5),
                                 exact(drawing.flops.high * 2), exact(drawing.losses.low * 0.98),
-                                exact(drawing.losses.high * 1.02)) +
+                                exact(drawing.losses.high * 1.04)) +
                     plot(drawing.parts);
   figure.alternative_text = describe(ladder);
   figure.caption =

@@ -55,14 +55,15 @@ struct Mark {
   const Colour* colour;
 };
 
-const std::map<std::string, Mark>& marks() {
-  static const std::map<std::string, Mark> all = {
+/// In the order of the key.
+const std::vector<std::pair<std::string, Mark>>& marks() {
+  static const std::vector<std::pair<std::string, Mark>> all = {
       {study::verdict::kKeep, {"kept", 7, 0.9, &colour::kBlue}},
       {study::verdict::kDiscard, {"discarded", 6, 0.8, &colour::kMuted}},
-      {study::verdict::kRepair, {"better, but to repair", 9, 0.9, &colour::kYellow}},
-      {study::verdict::kFailed, {"failed", 2, 0.8, &colour::kOrange}},
-      {study::verdict::kVetoed, {"vetoed", 1, 0.8, &colour::kPurple}},
-      {"pending", {"running", 4, 0.8, &colour::kGreen}}};
+      {study::verdict::kRepair, {"to repair", 9, 0.9, &colour::kYellow}},
+      {study::verdict::kFailed, {"failed", 2, 0.9, &colour::kOrange}},
+      {study::verdict::kVetoed, {"vetoed", 1, 1.0, &colour::kPurple}},
+      {"pending", {"open", 4, 0.8, &colour::kGreen}}};
   return all;
 }
 
@@ -78,7 +79,7 @@ std::string describe(const std::vector<Best>& steps, const StudyData& data) {
   return steps.size() > 1 ? text : text + "No experiment was kept.";
 }
 
-std::optional<Figure> draw(const StudyData& data, const Layout&) {
+std::optional<Figure> draw(const StudyData& data, const Layout& layout) {
   const std::vector<Best> steps = bests(data);
   if (steps.empty()) return std::nullopt;
   const double noise = data.noise_bits_per_byte().value_or(0);
@@ -90,13 +91,13 @@ std::optional<Figure> draw(const StudyData& data, const Layout&) {
   DataBlock stairs("stairs"), whiskers("whiskers"), labels("labels"), above("above");
   add_steps(stairs, steps, last, noise);
   std::map<std::string, DataBlock> points;
-  points.emplace(study::verdict::kKeep, DataBlock("keep"))
-      .first->second.add({0, steps.front().bits_per_byte});
+  for (const auto& [verdict, mark] : marks()) points.emplace(verdict, DataBlock(verdict));
+  points.at(study::verdict::kKeep).add({0, steps.front().bits_per_byte});
   labels.add({0, steps.front().bits_per_byte}, "0");
   for (const auto& view : data.experiments) {
     const auto x = static_cast<double>(view.experiment.number);
-    const std::string verdict = marks().count(view.verdict()) > 0 ? view.verdict() : "pending";
-    DataBlock& block = points.emplace(verdict, DataBlock(verdict)).first->second;
+    const auto known = points.find(view.verdict());
+    DataBlock& block = known == points.end() ? points.at("pending") : known->second;
     if (!view.level) {
       // Nothing was measured: a mark on the floor of the figure.
       if (view.decided()) block.add({x, range.low + 0.03 * (range.high - range.low)});
@@ -119,7 +120,7 @@ std::optional<Figure> draw(const StudyData& data, const Layout&) {
   if (noise > 0) {
     parts.push_back(
         fmt::format("$stairs using 1:3:4 with filledcurves fs transparent solid 0.15 {} "
-                    "title 'best +- noise of a run'",
+                    "title 'noise of one run'",
                     line_colour(colour::kBlue)));
   }
   if (!whiskers.empty()) {
@@ -129,13 +130,12 @@ std::optional<Figure> draw(const StudyData& data, const Layout&) {
   parts.push_back(fmt::format("$stairs using 1:2 with lines lw 2.5 {} title 'best so far'",
                               line_colour(colour::kBlue)));
   std::string blocks = stairs.text() + (whiskers.empty() ? "" : whiskers.text());
-  for (const auto& [verdict, block] : points) {
+  for (const auto& [verdict, mark] : marks()) {
+    const DataBlock& block = points.at(verdict);
     if (block.empty()) continue;
-    const Mark& mark = marks().at(verdict);
     blocks += block.text();
-    parts.push_back(fmt::format("${} using 1:2 with points pt {} ps {} lw 1.5 {} title '{}'",
-                                verdict, mark.point_type, mark.size, line_colour(*mark.colour),
-                                mark.title));
+    parts.push_back(fmt::format("${} using 1:2 with points pt {} ps {} lw 2 {} title '{}'", verdict,
+                                mark.point_type, mark.size, line_colour(*mark.colour), mark.title));
   }
   if (!above.empty()) {
     blocks += above.text();
@@ -154,8 +154,8 @@ std::optional<Figure> draw(const StudyData& data, const Layout&) {
                     "set ylabel 'Validation bits per byte'\n" +
                     fmt::format("set xrange [-0.5:{}]\nset yrange [{}:{}]\n", exact(last),
                                 exact(range.low), exact(range.high)) +
-                    "set xtics autofreq\nif (" + exact(last) + " < 15) {set xtics 1}\n" +
-                    plot(parts);
+                    "set xtics " + exact(std::max(1.0, tic_step(last, layout.is_narrow ? 8 : 16))) +
+                    "\n" + plot(parts);
   figure.alternative_text = describe(steps, data);
   figure.caption =
       "Lower is better. Each experiment stands at its parent's level plus the mean paired "

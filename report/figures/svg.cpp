@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <regex>
+
 #include "base/error.h"
 #include "report/figures/palette.h"
 #include "report/html.h"
@@ -29,7 +31,7 @@ void replace_span(std::string& text, const std::string& from, const std::string&
   }
 }
 
-/// gnuplot writes a colour in three ways.
+/// gnuplot writes a palette colour in three ways.
 void use_page_colours(std::string& svg) {
   for (const Colour& colour : kPalette) {
     const std::string variable = std::string("var(--") + colour.name + ")";
@@ -40,7 +42,10 @@ void use_page_colours(std::string& svg) {
     replace_all(svg, fmt::format("rgb({},{},{})", red, green, blue), variable);
     replace_all(svg, "\"" + std::string(colour.light) + "\"", "\"" + variable + "\"");
   }
+  // Its default for text and, behind the points of error bars, what it clears.
   replace_all(svg, "\"black\"", "\"var(--ink)\"");
+  replace_all(svg, "\"#FFFFFF\"", "\"var(--paper)\"");
+  replace_all(svg, "'#FFFFFF'", "'var(--paper)'");
 }
 
 }  // namespace
@@ -56,6 +61,8 @@ std::string inline_svg(std::string svg, const std::string& prefix, const SvgText
   base::check(start != std::string::npos, "gnuplot writes an <svg> element");
   svg.erase(0, start);
   use_page_colours(svg);
+  // Series without a title are named after their number; a tooltip of that helps nobody.
+  svg = std::regex_replace(svg, std::regex("<title>\\w+_plot_\\d+</title>"), "");
   for (const char quote : {'\'', '"'}) {
     const std::string mark(1, quote);
     replace_all(svg, " id=" + mark, " id=" + mark + prefix + "-");

@@ -129,7 +129,7 @@ TEST(Page, DrawingsAreInlineNamedAndFollowThePalette) {
     EXPECT_TRUE(has(html, "aria-labelledby=\"" + name + "_narrow-title"));
   }
   // A colour that is not of the palette would not follow dark mode.
-  EXPECT_FALSE(std::regex_search(html, std::regex("(fill|stroke)=['\"]rgb")));
+  EXPECT_FALSE(std::regex_search(html, std::regex("(fill|stroke|color)=['\"](rgb|#)")));
 }
 
 TEST(Page, IdsAreUnique) {
