@@ -75,8 +75,10 @@ std::string law_sentence(const LadderView& ladder) {
   }
   if (!open.empty()) {
     text += "; these runs do not identify " + base::join(open, ", ");
-  } else if (!ladder.law->verdict.empty()) {
-    text += ", " + words(ladder.law->verdict) + " by these runs";
+  } else if (ladder.law->verdict == "weak") {
+    text += "; these runs identify it only weakly";
+  } else if (ladder.law->verdict == "identified") {
+    text += "; these runs identify it";
   }
   return text + ".";
 }

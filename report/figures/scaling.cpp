@@ -156,7 +156,7 @@ std::optional<Figure> draw(const StudyData& data, const Layout&) {
                     plot(drawing.parts);
   figure.alternative_text = describe(ladder);
   figure.caption =
-      "Both axes are logarithmic. The law was fitted to the filled points alone; the held-out size "
+      "Both axes are logarithmic. The law was fitted to the round points alone; the held-out size "
       "tests it.";
   return figure;
 }
