@@ -231,11 +231,11 @@ Minimum solve(const Target& target, const Pins& pins, const Minimum& start) {
     ceres::Solver::Options options;
     options.linear_solver_type = ceres::DENSE_QR;
     options.logging_type = ceres::SILENT;
-    options.max_num_iterations = 1000;
+    options.max_num_iterations = 500;
     options.function_tolerance = kTolerance;
     // Each row adds at most delta to the gradient, so this must be far below any delta.
     options.gradient_tolerance = 1e-16;
-    options.parameter_tolerance = 1e-14;
+    options.parameter_tolerance = 1e-12;
     options.num_threads = 1;
     ceres::Solver::Summary summary;
     ceres::Solve(options, &problem, &summary);
@@ -345,25 +345,69 @@ std::vector<Minimum> grid_of_starts(const Target& target, const Pins& pins) {
   return starts;
 }
 
+/// `start` with the pinned values in place.
+Minimum pinned_to(const Pins& pins, Minimum start) {
+  for (size_t k = 0; k < pins.coefficients.size(); ++k) {
+    if (pins.coefficients[k]) start.coefficients[k] = *pins.coefficients[k];
+  }
+  for (size_t j = 0; j < pins.exponents.size(); ++j) {
+    if (pins.exponents[j]) start.exponents[j] = *pins.exponents[j];
+  }
+  return start;
+}
+
+/// Whether the objective falls when coefficient `k`, now at 0, becomes positive. Where it does not,
+/// 0 is a minimum (Karush-Kuhn-Tucker).
+bool wants_to_grow(const Target& target, const Minimum& minimum, size_t k) {
+  const Law& law = *target.law;
+  const std::vector<double> found = residuals(target, minimum);
+  std::array<double, Law::kMaximumTerms> log_terms;
+  std::array<double, Law::kMaximumTerms * Law::kMaximumExponents> unused;
+  double slope = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Row& row = target.rows[i];
+    law.log_terms(row.point, minimum.exponents.data(), log_terms.data(), unused.data());
+    double by_coefficient = std::exp(log_terms[k]);
+    if (target.on_log) {
+      by_coefficient /= predict(law, minimum.coefficients, minimum.exponents, row.point);
+    }
+    const double r = row.weight * found[i];
+    const double delta = target.huber_delta && row.robust ? *target.huber_delta : kInfinity;
+    slope += std::clamp(r, -delta, delta) * row.weight * by_coefficient;
+  }
+  return slope < 0;
+}
+
 }  // namespace
 
 Minimum minimise(const Target& target, const Pins& pins, const Minimum& start) {
-  Minimum best = solve(target, pins, start);
   const Law& law = *target.law;
+  std::optional<size_t> vanishing;
   for (size_t k = 0; k < law.coefficients.size(); ++k) {
     const bool pinned = k < pins.coefficients.size() && pins.coefficients[k].has_value();
-    if (pinned || !law.coefficients[k].may_vanish) continue;
-    Pins without = pins;
-    without.coefficients.resize(law.coefficients.size());
-    without.coefficients[k] = 0;
-    Minimum dropped = solve(target, without, start);
-    // ln c_k -> -infinity comes as near to 0 as it likes; say 0 when it is no worse.
-    if (dropped.objective <= best.objective * (1 + 1e-9)) {
-      dropped.bounds_hit.push_back(law.coefficients[k].name + " = 0");
-      best = std::move(dropped);
-    }
+    if (!pinned && law.coefficients[k].may_vanish) vanishing = k;
   }
-  return best;
+  if (!vanishing) return solve(target, pins, start);
+
+  // First at exactly 0, which no logarithm reaches and towards which the solver would creep.
+  const size_t k = *vanishing;
+  Pins without = pins;
+  without.coefficients.resize(law.coefficients.size());
+  without.coefficients[k] = 0;
+  Minimum dropped = minimise(target, without, start);
+  const bool start_is_better =
+      start.coefficients[k] > 0 && objective_at(target, pinned_to(pins, start)) < dropped.objective;
+  if (dropped.converged && !start_is_better && !wants_to_grow(target, dropped, k)) {
+    dropped.bounds_hit.push_back(law.coefficients[k].name + " = 0");
+    return dropped;
+  }
+  Minimum inside =
+      solve(target, pins, start.coefficients[k] > 0 || !dropped.converged ? start : dropped);
+  if (dropped.objective <= inside.objective * (1 + 1e-9)) {
+    dropped.bounds_hit.push_back(law.coefficients[k].name + " = 0");
+    return dropped;
+  }
+  return inside;
 }
 
 Search search(const Target& target, int starts, const Pins& pins) {

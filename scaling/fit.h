@@ -54,8 +54,9 @@ struct Minimum {
   std::vector<std::string> bounds_hit;
 };
 
-/// The relative change of the objective at which the solver stops.
-inline constexpr double kTolerance = 1e-14;
+/// The relative change of the objective at which the solver stops. Smaller would be below the
+/// rounding of residuals that are a thousandth of the loss, and never be reached.
+inline constexpr double kTolerance = 1e-12;
 /// Starts whose objectives agree to this are in one basin.
 inline constexpr double kSameBasin = 1e-6;
 

@@ -187,8 +187,9 @@ class LadderRun : public testing::Test {
   std::string failing;
   int interrupt_after = -1;
 
-  ScriptedRunner runner(int slots = 2) {
-    return ScriptedRunner(folder_.path(), slots,
+  ScriptedRunner runner() { return runner_in(folder_.path()); }
+  ScriptedRunner runner_in(const std::filesystem::path& study) {
+    return ScriptedRunner(study, 2,
                           [this](const study::RunRequest& request, study::RunRecord& record) {
                             fill(request, record);
                           });
@@ -255,7 +256,7 @@ TEST_F(LadderRun, TheHeldOutOutcomeDoesNotTouchTheForecast) {
   const tests::TemporaryFolder other;
   study::Journal spoiled(other / "journal.db");
   held_out_factor = 2;
-  ScriptedRunner again = runner();
+  ScriptedRunner again = runner_in(other.path());
   run_ladder(plan(), spoiled, again, other.path());
   EXPECT_EQ(*spoiled.fact("ladder.forecast"), honest);
   const LawFit fit = fit_ladder(spoiled);
@@ -266,11 +267,12 @@ TEST_F(LadderRun, TheHeldOutOutcomeDoesNotTouchTheForecast) {
 TEST_F(LadderRun, AKilledLadderContinuesAndEndsLikeAnUninterruptedOne) {
   const tests::TemporaryFolder other;
   study::Journal whole(other / "journal.db");
-  ScriptedRunner uninterrupted = runner();
+  ScriptedRunner uninterrupted = runner_in(other.path());
   run_ladder(plan(), whole, uninterrupted, other.path());
   const Json expected = base::to_json(fit_ladder(whole));
 
-  for (const int after : {0, 2, 3}) {
+  // Killed as the n-th run of an attempt ends, before anything of it is kept.
+  for (const int after : {0, 2, 1}) {
     study::Journal store = journal();
     ScriptedRunner fake = runner();
     interrupt_after = after;
@@ -280,8 +282,9 @@ TEST_F(LadderRun, AKilledLadderContinuesAndEndsLikeAnUninterruptedOne) {
   study::Journal store = journal();
   ScriptedRunner fake = runner();
   run_ladder(plan(), store, fake, study());
-  // Two runs had ended in the second attempt and three in the third.
-  EXPECT_EQ(fake.started, std::vector<std::string>{"ladder-w24-s1"});
+  // Two runs had ended in the second attempt and one in the third.
+  EXPECT_EQ(fake.started,
+            (std::vector<std::string>{"ladder-w44-s1", "ladder-w32-s1", "ladder-w24-s1"}));
   EXPECT_EQ(base::to_json(fit_ladder(store)), expected);
 }
 

@@ -32,12 +32,13 @@ std::vector<Observation> published() {
   return rows;
 }
 
-LawFit published_fit(const std::string& law) {
+LawFit published_fit(const std::string& law, const std::string& on = "log") {
   std::vector<Observation> rows = published();
   const Observation held_out = rows.back();
   rows.pop_back();
   FitOptions options;
   options.law = law;
+  options.on = on;
   LawFit fit = fit_law(rows, options, {{"F4", point_of(held_out)}});
   score_forecasts(fit, {held_out}, {{"F4", "F4"}});
   return fit;
@@ -45,13 +46,15 @@ LawFit published_fit(const std::string& law) {
 
 TEST(LawFit, PublishedLadderGivesTheStatedPowerLawAndHeldOutError) {
   for (const char* law : {"power_c", "loss_c"}) {
-    const LawFit fit = published_fit(law);
+    // The authors fitted L itself; on ln L the last digit differs.
+    const LawFit fit = published_fit(law, "linear");
     const double alpha = fit.parameters.at("alpha");
     EXPECT_NEAR(alpha, 0.055, 0.0005) << law;
     EXPECT_NEAR(fit.parameters.at("A") * std::pow(1e18, -alpha), 0.888, 0.0005) << law;
     ASSERT_EQ(fit.held_out.size(), 1u);
     EXPECT_NEAR(fit.held_out[0].predicted, 0.728, 0.0005) << law;
     EXPECT_NEAR(fit.held_out[0].relative_error, 0.012, 0.0005) << law;
+    EXPECT_NEAR(published_fit(law).held_out[0].predicted, 0.728, 0.001) << law;
   }
 }
 
@@ -72,7 +75,7 @@ TEST(LawFit, AnUnidentifiedOffsetGivesForecastsWithoutItAndWithItPinned) {
   const auto& alternatives = fit.forecasts.at(0).alternatives;
   ASSERT_EQ(alternatives.size(), 5u);
   EXPECT_EQ(alternatives[0].assumption, "no E");
-  EXPECT_NEAR(alternatives[0].predicted, 0.728, 0.0005);
+  EXPECT_NEAR(alternatives[0].predicted, 0.728, 0.001);
   for (size_t i = 1; i < alternatives.size(); ++i) {
     // A higher floor always forecasts a higher loss further out.
     EXPECT_GT(alternatives[i].parameters.at("E"), alternatives[i - 1].parameters.at("E"));
@@ -151,7 +154,7 @@ TEST(LawFit, RefusesAHeldOutPointInsideTheFittedRange) {
     FAIL();
   } catch (const base::Error& error) {
     EXPECT_STREQ(error.what(),
-                 "held-out F2b lies at C = 5e+18, inside the fitted range that ends at 3.834e+19; "
+                 "held-out F2b lies at C = 5e+18, inside the fitted range that ends at 3.833e+19; "
                  "hold out the largest");
   }
 }
@@ -169,7 +172,7 @@ TEST(LawFit, RefusesToScoreAForecastForAnotherBudget) {
     FAIL();
   } catch (const base::Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("held-out run F4 was trained at C = 3e+19, its forecast is "
-                                        "for 3.834e+19"));
+                                        "for 3.833e+19"));
   }
 }
 
