@@ -348,6 +348,7 @@ int train_run(const fs::path& folder) {
     return base::kExitDone;
   }
   TrainResult result;
+  const auto write_result = [&] { base::write_json(folder / "train.json", base::to_json(result)); };
   const auto out_of_memory = [&](const std::string& what) {
     result.outcome = study::outcome::kOutOfMemory;
     result.message =
@@ -362,14 +363,19 @@ int train_run(const fs::path& folder) {
   } catch (const std::bad_alloc&) {
     out_of_memory("an allocation failed");
   } catch (const c10::Error& error) {
-    if (!is_out_of_memory(error)) throw;
-    out_of_memory(base::shorten(error.what_without_backtrace(), 200));
-  } catch (const base::Error& error) {
+    const std::string what = base::shorten(error.what_without_backtrace(), 300);
+    if (!is_out_of_memory(error)) {
+      result.message = what;
+      write_result();
+      throw;
+    }
+    out_of_memory(what);
+  } catch (const std::exception& error) {
     result.message = error.what();
-    base::write_json(folder / "train.json", base::to_json(result));
+    write_result();
     throw;
   }
-  base::write_json(folder / "train.json", base::to_json(result));
+  write_result();
   say(result.outcome + (result.message.empty() ? "" : ": ") + result.message);
   return result.outcome == study::outcome::kInterrupted ? base::kExitInterrupted : base::kExitDone;
 }

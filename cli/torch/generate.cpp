@@ -28,7 +28,7 @@ int generate(const Options& options) {
                          std::fwrite(bytes.data(), 1, bytes.size(), stdout);
                          std::fflush(stdout);
                        });
-  print("");
+  print(std::string());
   return base::kExitDone;
 }
 

@@ -35,8 +35,8 @@ int run(int argc, char** argv) {
   return exit_code;
 }
 
-int fail(const std::exception& error, int exit_code) {
-  std::fprintf(stderr, "windtunnel-train: %s\n", error.what());
+int fail(const char* what, int exit_code) {
+  std::fprintf(stderr, "windtunnel-train: %s\n", what);
   return exit_code;
 }
 
@@ -51,12 +51,14 @@ int main(int argc, char** argv) {
   try {
     return windtunnel::cli::run(argc, argv);
   } catch (const UsageError& error) {
-    return fail(error, kExitUsage);
+    return fail(error.what(), kExitUsage);
   } catch (const ConfigError& error) {
-    return fail(error, kExitUsage);
+    return fail(error.what(), kExitUsage);
   } catch (const Interrupted& error) {
-    return fail(error, kExitInterrupted);
+    return fail(error.what(), kExitInterrupted);
+  } catch (const c10::Error& error) {
+    return fail(error.what_without_backtrace(), kExitFailed);
   } catch (const std::exception& error) {
-    return fail(error, kExitFailed);
+    return fail(error.what(), kExitFailed);
   }
 }

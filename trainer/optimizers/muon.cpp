@@ -18,6 +18,7 @@
 // B parameters of one shape, E experts (1 for a plain matrix), M = d_out, N = d_in.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -32,6 +33,8 @@ using torch::Tensor;
 
 constexpr double kRateScale = 0.2;
 constexpr double kTiny = 1e-10;
+/// The axes of E, M and N.
+constexpr std::array<int64_t, 3> kWhole = {1, 2, 3};
 
 /// Parameters of one shape, updated by the same few operations.
 struct Stack {
@@ -132,13 +135,12 @@ class Muon final : public Optimizer {
   }
 
   void normalize(Stack& stack, Tensor& update_BEMN) const {
-    const at::IntArrayRef whole{1, 2, 3};
     const Tensor mean_square = update_BEMN.square().mean(stack.second_moment_axes, true);
     stack.second_moment.lerp_(mean_square, 1 - config_.muon_beta2);
     const Tensor inverse_square = stack.second_moment.clamp_min(kTiny).reciprocal_();
     // The Frobenius norms before and after differ only by these weighted sums.
-    const Tensor before = mean_square.sum(whole, true);
-    const Tensor after = mean_square.mul(inverse_square).sum(whole, true).clamp_min_(kTiny * kTiny);
+    const Tensor before = mean_square.sum(kWhole, true);
+    const Tensor after = mean_square.mul(inverse_square).sum(kWhole, true).clamp_min_(kTiny * kTiny);
     update_BEMN.mul_(inverse_square.mul_(before.div(after)).sqrt_());
   }
 
