@@ -5,6 +5,7 @@
 #include "kernels/fast_path.h"
 #include "kernels/loops/dispatch.h"
 #include "kernels/loops/swiglu.h"
+#include "kernels/product.h"
 #include "kernels/swiglu.h"
 
 namespace windtunnel::kernels {
@@ -21,7 +22,7 @@ torch::Tensor product_per_expert(const torch::Tensor& x, const torch::Tensor& ma
   std::vector<torch::Tensor> products;
   int64_t begin = 0;
   for (int64_t e = 0; e < ends.size(0); ++e) {
-    const int64_t end = ends.data_ptr<int64_t>()[e];
+    const int64_t end = ends.const_data_ptr<int64_t>()[e];
     if (end > begin) products.push_back(torch::mm(x.slice(0, begin, end), matrices[e]));
     begin = end;
   }
@@ -57,111 +58,115 @@ torch::Tensor gather(const torch::Tensor& x_ND, const torch::Tensor& token) {
   return rows;
 }
 
-torch::Tensor combine(const torch::Tensor& rows, const torch::Tensor& place, int64_t N) {
+torch::Tensor combine(const float* residual, const torch::Tensor& rows, const torch::Tensor& place,
+                      int64_t N) {
   const int64_t D = rows.size(1), K = place.numel() / N;
   const auto y_ND = torch::empty({N, D}, rows.options());
   at::parallel_for(0, N, rows_per_thread(D), [&](int64_t begin, int64_t end) {
-    loops::combine_rows(rows.const_data_ptr<float>(), place.const_data_ptr<int32_t>(), begin, end,
-                        K, D, y_ND.mutable_data_ptr<float>());
+    loops::combine_rows(residual, rows.const_data_ptr<float>(), place.const_data_ptr<int32_t>(),
+                        begin, end, K, D, y_ND.mutable_data_ptr<float>());
   });
   return y_ND;
 }
 
-/// fn(expert, first row, rows) for each expert that has any.
+/// fn(expert, first row, rows) for each expert, several at a time.
 template <class Function>
 void for_each_expert(const torch::Tensor& ends, const Function& function) {
   const int64_t* end = ends.const_data_ptr<int64_t>();
-  for (int64_t e = 0, begin = 0; e < ends.numel(); begin = end[e++]) {
-    if (end[e] > begin) function(e, begin, end[e] - begin);
-  }
+  at::parallel_for(0, ends.numel(), 1, [&](int64_t from, int64_t to) {
+    for (int64_t e = from; e < to; ++e) {
+      const int64_t first = e == 0 ? 0 : end[e - 1];
+      function(e, first, end[e] - first);
+    }
+  });
 }
 
-/// The whole layer as one operation: the weight of an assignment is folded into the hidden units,
+/// [E, 2 H, D] with the gates above the ups, so that one product serves both.
+torch::Tensor stack(const torch::Tensor& gate_EHD, const torch::Tensor& up_EHD) {
+  return torch::cat({gate_EHD, up_EHD}, 1);
+}
+
+/// The whole layer as one operation. The weight of an assignment is folded into its hidden units,
 /// so that the combination is a plain sum and its gradient a plain gather.
 struct ExpertFeedForward : torch::autograd::Function<ExpertFeedForward> {
   static torch::Tensor forward(torch::autograd::AutogradContext* context,
-                               const torch::Tensor& given_ND, const torch::Tensor& gate_EHD,
-                               const torch::Tensor& up_EHD, const torch::Tensor& down_EDH,
-                               const torch::Tensor& experts_NK, const torch::Tensor& weights_NK) {
-    const auto x_ND = given_ND.contiguous();
-    const int64_t E = gate_EHD.size(0), H = gate_EHD.size(1), D = x_ND.size(1);
+                               const torch::Tensor& given_residual, const torch::Tensor& given_x,
+                               const torch::Tensor& gate_EHD, const torch::Tensor& up_EHD,
+                               const torch::Tensor& given_down, const torch::Tensor& experts_NK,
+                               const torch::Tensor& given_weights) {
+    const auto residual = given_residual.contiguous();
+    const auto stacked = stack(gate_EHD, up_EHD), down = given_down.contiguous();
+    const int64_t E = gate_EHD.size(0), H = gate_EHD.size(1), D = given_x.size(1);
     const auto [place, token, ends] = sort_assignments(experts_NK, E);
-    const auto gate_up_EFD = torch::cat({gate_EHD, up_EHD}, 1);
-    const auto x = gather(x_ND, token);
+    const auto x = gather(given_x.contiguous(), token);
     const int64_t rows = x.size(0);
     const auto weights = torch::empty({rows}, x.options());
-    const auto given_weights = weights_NK.contiguous();
-    for (int64_t i = 0; i < rows; ++i) {
-      weights.mutable_data_ptr<float>()[place.const_data_ptr<int32_t>()[i]] =
-          given_weights.const_data_ptr<float>()[i];
-    }
-    auto gate_up = torch::empty({rows, 2 * H}, x.options());
-    for_each_expert(ends, [&](int64_t e, int64_t first, int64_t count) {
-      auto out = gate_up.narrow(0, first, count);
-      at::mm_out(out, x.narrow(0, first, count), gate_up_EFD[e].t());
-    });
+    loops::scatter(given_weights.contiguous().const_data_ptr<float>(),
+                   place.const_data_ptr<int32_t>(), rows, weights.mutable_data_ptr<float>());
+    const auto gate_up = torch::empty({rows, 2 * H}, x.options());
     const auto hidden = torch::empty({rows, H}, x.options());
-    at::parallel_for(0, rows, rows_per_thread(2 * H), [&](int64_t begin, int64_t end) {
-      loops::swiglu_forward(gate_up.const_data_ptr<float>() + begin * 2 * H,
-                            weights.const_data_ptr<float>() + begin, end - begin, H,
-                            hidden.mutable_data_ptr<float>() + begin * H);
-    });
-    auto y = torch::empty({rows, D}, x.options());
+    const auto y = torch::empty({rows, D}, x.options());
+    const float* in = x.const_data_ptr<float>();
+    float* up = gate_up.mutable_data_ptr<float>();
+    float* middle = hidden.mutable_data_ptr<float>();
+    float* out = y.mutable_data_ptr<float>();
     for_each_expert(ends, [&](int64_t e, int64_t first, int64_t count) {
-      auto out = y.narrow(0, first, count);
-      at::mm_out(out, hidden.narrow(0, first, count), down_EDH[e].t());
+      product_nt(count, 2 * H, D, {in + first * D, D},
+                 {stacked.const_data_ptr<float>() + e * 2 * H * D, D}, up + first * 2 * H, 2 * H);
+      loops::swiglu_forward(up + first * 2 * H, weights.const_data_ptr<float>() + first, count, H,
+                            middle + first * H);
+      product_nt(count, D, H, {middle + first * H, H},
+                 {down.const_data_ptr<float>() + e * D * H, H}, out + first * D, D);
     });
-    context->save_for_backward(
-        {x, gate_up, hidden, weights, gate_up_EFD, down_EDH, place, token, ends});
-    return combine(y, place, x_ND.size(0));
+    context->save_for_backward({x, gate_up, hidden, weights, stacked, down, place, token, ends});
+    return combine(residual.const_data_ptr<float>(), y, place, residual.size(0));
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list grads) {
     const auto saved = context->get_saved_variables();
     const auto &x = saved[0], &gate_up = saved[1], &hidden = saved[2], &weights = saved[3];
-    const auto &gate_up_EFD = saved[4], &down_EDH = saved[5];
+    const auto &stacked = saved[4], &down = saved[5];
     const auto &place = saved[6], &token = saved[7], &ends = saved[8];
     const auto grad_ND = grads[0].contiguous();
-    const int64_t rows = x.size(0), H = hidden.size(1), N = grad_ND.size(0);
+    const int64_t rows = x.size(0), D = x.size(1), H = hidden.size(1), N = grad_ND.size(0);
     const auto grad_y = gather(grad_ND, token);
-    auto grad_hidden = torch::empty_like(hidden);
-    // Experts that nobody visited keep gradients of zero.
-    auto grad_down_EDH = torch::zeros_like(down_EDH);
+    const auto grad_hidden = torch::empty_like(hidden), grad_gate_up = torch::empty_like(gate_up);
+    const auto grad_weights = torch::empty_like(weights), grad_x = torch::empty_like(x);
+    const auto grad_stacked = torch::empty_like(stacked), grad_down = torch::empty_like(down);
+    const float* out = grad_y.const_data_ptr<float>();
+    float* middle = grad_hidden.mutable_data_ptr<float>();
+    float* up = grad_gate_up.mutable_data_ptr<float>();
     for_each_expert(ends, [&](int64_t e, int64_t first, int64_t count) {
-      const auto grad = grad_y.narrow(0, first, count);
-      auto out = grad_hidden.narrow(0, first, count);
-      at::mm_out(out, grad, down_EDH[e]);
-      auto grad_down = grad_down_EDH[e];
-      at::mm_out(grad_down, grad.t(), hidden.narrow(0, first, count));
-    });
-    const auto grad_gate_up = torch::empty_like(gate_up);
-    const auto grad_weights = torch::empty_like(weights);
-    at::parallel_for(0, rows, rows_per_thread(2 * H), [&](int64_t begin, int64_t end) {
-      loops::swiglu_backward(gate_up.const_data_ptr<float>() + begin * 2 * H,
-                             weights.const_data_ptr<float>() + begin,
-                             grad_hidden.const_data_ptr<float>() + begin * H, end - begin, H,
-                             grad_gate_up.mutable_data_ptr<float>() + begin * 2 * H,
-                             grad_weights.mutable_data_ptr<float>() + begin);
-    });
-    auto grad_x = torch::empty_like(x);
-    auto grad_gate_up_EFD = torch::zeros_like(gate_up_EFD);
-    for_each_expert(ends, [&](int64_t e, int64_t first, int64_t count) {
-      const auto grad = grad_gate_up.narrow(0, first, count);
-      auto out = grad_x.narrow(0, first, count);
-      at::mm_out(out, grad, gate_up_EFD[e]);
-      auto grad_matrix = grad_gate_up_EFD[e];
-      at::mm_out(grad_matrix, grad.t(), x.narrow(0, first, count));
+      float* matrices_down = grad_down.mutable_data_ptr<float>() + e * D * H;
+      float* matrices_up = grad_stacked.mutable_data_ptr<float>() + e * 2 * H * D;
+      if (count == 0) {
+        std::fill_n(matrices_down, D * H, 0.0f);
+        std::fill_n(matrices_up, 2 * H * D, 0.0f);
+        return;
+      }
+      const Matrix grad{out + first * D, D};
+      product_nn(count, H, D, grad, {down.const_data_ptr<float>() + e * D * H, H},
+                 middle + first * H, H);
+      product_tn(D, H, count, grad, {hidden.const_data_ptr<float>() + first * H, H}, matrices_down,
+                 H);
+      loops::swiglu_backward(gate_up.const_data_ptr<float>() + first * 2 * H,
+                             weights.const_data_ptr<float>() + first, middle + first * H, count, H,
+                             up + first * 2 * H, grad_weights.mutable_data_ptr<float>() + first);
+      const Matrix grad_up{up + first * 2 * H, 2 * H};
+      product_nn(count, D, 2 * H, grad_up, {stacked.const_data_ptr<float>() + e * 2 * H * D, D},
+                 grad_x.mutable_data_ptr<float>() + first * D, D);
+      product_tn(2 * H, D, count, grad_up, {x.const_data_ptr<float>() + first * D, D}, matrices_up,
+                 D);
     });
     const auto grad_weights_NK = torch::empty({N, rows / N}, weights.options());
-    for (int64_t i = 0; i < rows; ++i) {
-      grad_weights_NK.mutable_data_ptr<float>()[i] =
-          grad_weights.const_data_ptr<float>()[place.const_data_ptr<int32_t>()[i]];
-    }
-    return {combine(grad_x, place, N),
-            grad_gate_up_EFD.narrow(1, 0, H).contiguous(),
-            grad_gate_up_EFD.narrow(1, H, H).contiguous(),
-            grad_down_EDH,
+    loops::gather(grad_weights.const_data_ptr<float>(), place.const_data_ptr<int32_t>(), rows,
+                  grad_weights_NK.mutable_data_ptr<float>());
+    return {grads[0],
+            combine(nullptr, grad_x, place, N),
+            grad_stacked.narrow(1, 0, H).contiguous(),
+            grad_stacked.narrow(1, H, H).contiguous(),
+            grad_down,
             {},
             grad_weights_NK};
   }
@@ -176,30 +181,30 @@ torch::Tensor expert_load(const torch::Tensor& experts_NK, int64_t num_experts) 
       .scatter_add(0, flat, torch::ones({flat.size(0)}, options));
 }
 
-torch::Tensor expert_feed_forward_reference(const torch::Tensor& x_ND,
-                                            const torch::Tensor& gate_EHD,
-                                            const torch::Tensor& up_EHD,
-                                            const torch::Tensor& down_EDH,
+torch::Tensor expert_feed_forward_reference(const torch::Tensor& residual_ND,
+                                            const torch::Tensor& x_ND,
+                                            const ExpertMatrices& matrices,
                                             const torch::Tensor& experts_NK,
                                             const torch::Tensor& weights_NK) {
   const auto order = experts_NK.flatten().argsort(/*stable=*/true, /*dim=*/0);
   const auto token = torch::floor_divide(order, experts_NK.size(1));
-  const auto ends = expert_load(experts_NK, gate_EHD.size(0)).cumsum(0).to(torch::kInt32);
+  const auto ends = expert_load(experts_NK, matrices.gate_EHD.size(0)).cumsum(0).to(torch::kInt32);
   const auto x = x_ND.index_select(0, token);
-  const auto gate_up = product_per_expert(x, torch::cat({gate_EHD, up_EHD}, 1), ends);
-  const auto y = product_per_expert(swiglu_reference(gate_up), down_EDH, ends);
+  const auto gate_up = product_per_expert(x, stack(matrices.gate_EHD, matrices.up_EHD), ends);
+  const auto y = product_per_expert(swiglu_reference(gate_up), matrices.down_EDH, ends);
   const auto weights = weights_NK.flatten().index_select(0, order).unsqueeze(1);
-  return torch::zeros_like(x_ND).index_add(0, token, y * weights.to(y.scalar_type()));
+  return residual_ND.index_add(0, token, y * weights.to(y.scalar_type()));
 }
 
-torch::Tensor expert_feed_forward(const torch::Tensor& x_ND, const torch::Tensor& gate_EHD,
-                                  const torch::Tensor& up_EHD, const torch::Tensor& down_EDH,
-                                  const torch::Tensor& experts_NK,
+torch::Tensor expert_feed_forward(const torch::Tensor& residual_ND, const torch::Tensor& x_ND,
+                                  const ExpertMatrices& matrices, const torch::Tensor& experts_NK,
                                   const torch::Tensor& weights_NK) {
-  if (takes_fast_path(x_ND) && takes_fast_path(gate_EHD) && takes_fast_path(weights_NK)) {
-    return ExpertFeedForward::apply(x_ND, gate_EHD, up_EHD, down_EDH, experts_NK, weights_NK);
+  if (takes_fast_path(residual_ND) && takes_fast_path(x_ND) && takes_fast_path(weights_NK) &&
+      takes_fast_path(matrices.gate_EHD)) {
+    return ExpertFeedForward::apply(residual_ND, x_ND, matrices.gate_EHD, matrices.up_EHD,
+                                    matrices.down_EDH, experts_NK, weights_NK);
   }
-  return expert_feed_forward_reference(x_ND, gate_EHD, up_EHD, down_EDH, experts_NK, weights_NK);
+  return expert_feed_forward_reference(residual_ND, x_ND, matrices, experts_NK, weights_NK);
 }
 
 }  // namespace windtunnel::kernels

@@ -6,20 +6,25 @@
 
 namespace windtunnel::kernels {
 
-/// y_n = sum over k of weights_nk * down_e (silu(gate_e x_n) * up_e x_n), e = experts_nk.
+// N tokens of width D, E experts with H hidden units, K assignments per token. Matrices are
+// [experts, outputs, inputs].
+struct ExpertMatrices {
+  torch::Tensor gate_EHD, up_EHD, down_EDH;
+};
+
+/// residual_n + sum over k of weights_nk * down_e (silu(gate_e x_n) * up_e x_n), e = experts_nk.
 ///
-/// Shapes:  x_ND, gate_EHD, up_EHD, down_EDH (rows are outputs), experts_NK int64 in [0, E),
-///          weights_NK -> [N, D] in the type of x. Gradients flow to all but `experts`.
+/// Shapes:  residual_ND, x_ND, experts_NK int64 in [0, E), weights_NK -> [N, D] in the type of x.
+///          Gradients flow to all but `experts`.
 /// Cost:    on a GPU in bfloat16 nothing waits for the device; the reference elsewhere copies the
 ///          expert loads to the host.
 /// Source:  Gale et al. 2022, arXiv:2211.15841 (dropless); differs: no block-sparse product.
-torch::Tensor expert_feed_forward(const torch::Tensor& x_ND, const torch::Tensor& gate_EHD,
-                                  const torch::Tensor& up_EHD, const torch::Tensor& down_EDH,
-                                  const torch::Tensor& experts_NK, const torch::Tensor& weights_NK);
-torch::Tensor expert_feed_forward_reference(const torch::Tensor& x_ND,
-                                            const torch::Tensor& gate_EHD,
-                                            const torch::Tensor& up_EHD,
-                                            const torch::Tensor& down_EDH,
+torch::Tensor expert_feed_forward(const torch::Tensor& residual_ND, const torch::Tensor& x_ND,
+                                  const ExpertMatrices& matrices, const torch::Tensor& experts_NK,
+                                  const torch::Tensor& weights_NK);
+torch::Tensor expert_feed_forward_reference(const torch::Tensor& residual_ND,
+                                            const torch::Tensor& x_ND,
+                                            const ExpertMatrices& matrices,
                                             const torch::Tensor& experts_NK,
                                             const torch::Tensor& weights_NK);
 

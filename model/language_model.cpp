@@ -1,6 +1,7 @@
 #include "model/language_model.h"
 
 #include "base/error.h"
+#include "kernels/linear.h"
 #include "kernels/rms_norm.h"
 #include "model/layer.h"
 #include "model/layer_kind.h"
@@ -69,7 +70,7 @@ ModelOutput LanguageModel::forward(const torch::Tensor& tokens_BT) {
     residual_BTD = layer->forward(residual_BTD, auxiliary_losses);
   }
   ModelOutput output;
-  output.logits_BTV = torch::linear(kernels::rms_norm(residual_BTD), parts.head_VD.to(type));
+  output.logits_BTV = kernels::linear(kernels::rms_norm(residual_BTD), {parts.head_VD});
   for (const auto& loss : auxiliary_losses) {
     output.auxiliary_loss = output.auxiliary_loss.defined() ? output.auxiliary_loss + loss : loss;
   }

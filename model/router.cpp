@@ -4,18 +4,6 @@
 
 namespace windtunnel::model {
 
-torch::Tensor load_balance_loss(const torch::Tensor& probabilities_NE,
-                                const torch::Tensor& load_E) {
-  const auto mean_E = probabilities_NE.mean(0);
-  const auto load = load_E.to(mean_E.scalar_type());
-  const auto share_E = load / load.sum();
-  return (share_E * mean_E).sum() * static_cast<double>(load_E.size(0));
-}
-
-torch::Tensor z_loss(const torch::Tensor& logits_NE) {
-  return logits_NE.logsumexp(-1).square().mean();
-}
-
 std::optional<RouterHealth> health_of_load(const torch::Tensor& load_E) {
   const auto load = load_E.to(torch::kCPU, torch::kDouble).contiguous();
   const int64_t experts = load.size(0);

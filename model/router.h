@@ -43,15 +43,6 @@ struct RouterFactory {
 
 using RouterFactories = base::Registry<RouterFactory>;
 
-/// E * sum over experts of (share of assignments) * (mean probability): 1 when even, E when all
-/// tokens insist on one expert.
-/// Source: Fedus et al. 2021, arXiv:2101.03961, eq. (4); differs: shares of N K assignments.
-torch::Tensor load_balance_loss(const torch::Tensor& probabilities_NE, const torch::Tensor& load_E);
-
-/// Mean over tokens of the squared log-sum-exp. Source: Zoph et al. 2022, arXiv:2202.08906, eq.
-/// (5).
-torch::Tensor z_loss(const torch::Tensor& logits_NE);
-
 /// Figures of one layer from the counts of its experts; nothing if all are zero.
 std::optional<RouterHealth> health_of_load(const torch::Tensor& load_E);
 

@@ -36,24 +36,32 @@ void gather_rows(const float* from, const int32_t* token, int64_t first, int64_t
 }
 
 WINDTUNNEL_CLONES
-void combine_rows(const float* from, const int32_t* place, int64_t first, int64_t last, int64_t K,
-                  int64_t D, float* to) {
+void combine_rows(const float* residual, const float* from, const int32_t* place, int64_t first,
+                  int64_t last, int64_t K, int64_t D, float* to) {
   for (int64_t n = first; n < last; ++n) {
     float* sum = to + n * D;
-    const float* one = from + place[n * K] * D;
-    if (K == 1) {
-      std::memcpy(sum, one, static_cast<size_t>(D) * sizeof(float));
-      continue;
-    }
-    const float* two = from + place[n * K + 1] * D;
+    const float* start = from + place[n * K] * D;
+    if (residual) {
+      const float* given = residual + n * D;
 #pragma omp simd
-    for (int64_t d = 0; d < D; ++d) sum[d] = one[d] + two[d];
-    for (int64_t k = 2; k < K; ++k) {
+      for (int64_t d = 0; d < D; ++d) sum[d] = given[d] + start[d];
+    } else {
+      std::memcpy(sum, start, static_cast<size_t>(D) * sizeof(float));
+    }
+    for (int64_t k = 1; k < K; ++k) {
       const float* next = from + place[n * K + k] * D;
 #pragma omp simd
       for (int64_t d = 0; d < D; ++d) sum[d] += next[d];
     }
   }
+}
+
+void scatter(const float* from, const int32_t* place, int64_t assignments, float* to) {
+  for (int64_t i = 0; i < assignments; ++i) to[place[i]] = from[i];
+}
+
+void gather(const float* from, const int32_t* place, int64_t assignments, float* to) {
+  for (int64_t i = 0; i < assignments; ++i) to[i] = from[place[i]];
 }
 
 }  // namespace windtunnel::kernels::loops

@@ -17,8 +17,14 @@ bool sort_by_expert(const int64_t* experts, int64_t assignments, int64_t K, int6
 void gather_rows(const float* from, const int32_t* token, int64_t first, int64_t last, int64_t D,
                  float* to);
 
-/// to[n] = sum over k of from[place[n K + k]] for tokens first..last.
-void combine_rows(const float* from, const int32_t* place, int64_t first, int64_t last, int64_t K,
-                  int64_t D, float* to);
+/// to[n] = residual[n] + sum over k of from[place[n K + k]] for tokens first..last; `residual` may
+/// be null, which stands for 0.
+void combine_rows(const float* residual, const float* from, const int32_t* place, int64_t first,
+                  int64_t last, int64_t K, int64_t D, float* to);
+
+/// to[place[i]] = from[i], and to[i] = from[place[i]]: one number per assignment to and from its
+/// row.
+void scatter(const float* from, const int32_t* place, int64_t assignments, float* to);
+void gather(const float* from, const int32_t* place, int64_t assignments, float* to);
 
 }  // namespace windtunnel::kernels::loops

@@ -8,6 +8,7 @@
 #include "model/kinds/attention.h"
 
 #include "kernels/causal_attention.h"
+#include "kernels/linear.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rotary_norm.h"
 #include "model/layer.h"
@@ -41,13 +42,11 @@ class Attention : public Layer {
   }
 
   torch::Tensor forward(const torch::Tensor& residual_BTD, std::vector<torch::Tensor>&) override {
-    const auto type = residual_BTD.scalar_type();
     place_table(residual_BTD);
-    const auto x_BTD = kernels::rms_norm(residual_BTD);
-    const auto qkv_BTF = torch::linear(x_BTD, torch::cat({query_, key_, value_}).to(type));
+    const auto qkv_BTF = kernels::linear(kernels::rms_norm(residual_BTD), {query_, key_, value_});
     const auto turned_BTF = kernels::rotary_norm(qkv_BTF, gain_, placed_, heads_, scale_);
     const auto mixed_BTF = kernels::causal_attention(turned_BTF, heads_, window_);
-    return residual_BTD + torch::linear(mixed_BTF, out_.to(type));
+    return kernels::linear_add(residual_BTD, mixed_BTF, out_);
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "model/kinds/dense.h"
 
+#include "kernels/linear.h"
 #include "kernels/rms_norm.h"
 #include "kernels/swiglu.h"
 #include "model/layer.h"
@@ -28,10 +29,9 @@ class Dense : public Layer {
   }
 
   torch::Tensor forward(const torch::Tensor& residual_BTD, std::vector<torch::Tensor>&) override {
-    const auto type = residual_BTD.scalar_type();
     const auto x_BTD = kernels::rms_norm(residual_BTD);
-    const auto gate_up = torch::linear(x_BTD, torch::cat({gate_, up_}).to(type));
-    return residual_BTD + torch::linear(kernels::swiglu(gate_up), down_.to(type));
+    const auto hidden_BTH = kernels::swiglu(kernels::linear(x_BTD, {gate_, up_}));
+    return kernels::linear_add(residual_BTD, hidden_BTH, down_);
   }
 
  private:

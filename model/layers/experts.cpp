@@ -7,6 +7,7 @@
 #include "model/kinds/experts.h"
 
 #include "kernels/expert_feed_forward.h"
+#include "kernels/linear.h"
 #include "kernels/rms_norm.h"
 #include "model/layer.h"
 #include "model/layer_kind.h"
@@ -43,16 +44,17 @@ class Experts : public Layer {
                         std::vector<torch::Tensor>& auxiliary_losses) override {
     const auto x_ND = kernels::rms_norm(residual_BTD).flatten(0, 1);
     const auto wide = x_ND.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat32;
-    const auto logits_NE = torch::linear(x_ND.to(wide), router_matrix_ED_.to(wide));
+    const auto logits_NE = kernels::linear(x_ND.to(wide), {router_matrix_ED_});
     const Routing routing = router_->route(logits_NE, num_active_);
     load_since_reset_E_.add_(routing.load_E);
     if (is_training()) {
       load_since_step_E_.add_(routing.load_E);
       auxiliary_losses.push_back(routing.auxiliary_loss);
     }
-    const auto y_ND = kernels::expert_feed_forward(x_ND, gate_EHD_, up_EHD_, down_EDH_,
+    const auto y_ND = kernels::expert_feed_forward(residual_BTD.flatten(0, 1), x_ND,
+                                                   {gate_EHD_, up_EHD_, down_EDH_},
                                                    routing.experts_NK, routing.weights_NK);
-    return residual_BTD + y_ND.view_as(residual_BTD);
+    return y_ND.view_as(residual_BTD);
   }
 
   std::vector<std::pair<std::string, torch::Tensor>> state_buffers() const override {

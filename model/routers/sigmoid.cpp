@@ -9,7 +9,7 @@
 
 #include "model/router_kinds/sigmoid.h"
 
-#include "kernels/expert_feed_forward.h"
+#include "kernels/top_k_routing.h"
 #include "model/router.h"
 #include "model/router_kind.h"
 
@@ -26,21 +26,11 @@ class SigmoidRouter : public Router {
   }
 
   Routing route(const torch::Tensor& logits_NE, int64_t num_active) override {
-    const auto affinities_NE = torch::sigmoid(logits_NE);
-    const auto experts_NK = std::get<1>((affinities_NE.detach() + bias_E_).topk(num_active, -1));
-    const auto top_NK = affinities_NE.gather(1, experts_NK);
-    // All selected affinities can be 0 only through underflow.
-    Routing routing{.experts_NK = experts_NK,
-                    .weights_NK = top_NK / top_NK.sum(-1, /*keepdim=*/true).clamp_min(1e-9),
-                    .load_E = kernels::expert_load(experts_NK, logits_NE.size(1))};
-    if (is_training()) {
-      const auto probabilities_NE =
-          affinities_NE / affinities_NE.sum(-1, /*keepdim=*/true).clamp_min(1e-9);
-      routing.auxiliary_loss =
-          load_balance_loss(probabilities_NE, routing.load_E) * options_.load_balance +
-          z_loss(logits_NE) * options_.z_loss;
-    }
-    return routing;
+    const auto losses = kernels::RoutingLosses{options_.load_balance, options_.z_loss};
+    auto top =
+        kernels::top_k_routing(logits_NE, bias_E_, num_active, kernels::RoutingScores::kSigmoid,
+                               is_training() ? std::optional(losses) : std::nullopt);
+    return {top.experts_NK, top.weights_NK, top.load_E, top.loss};
   }
 
   std::vector<std::pair<std::string, torch::Tensor>> state_buffers() const override {

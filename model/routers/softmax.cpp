@@ -6,7 +6,7 @@
 
 #include "model/router_kinds/softmax.h"
 
-#include "kernels/expert_feed_forward.h"
+#include "kernels/top_k_routing.h"
 #include "model/router.h"
 #include "model/router_kind.h"
 
@@ -18,17 +18,10 @@ class SoftmaxRouter : public Router {
   explicit SoftmaxRouter(const SoftmaxRouterOptions& options) : options_(options) {}
 
   Routing route(const torch::Tensor& logits_NE, int64_t num_active) override {
-    const auto probabilities_NE = torch::softmax(logits_NE, -1);
-    const auto [top_NK, experts_NK] = probabilities_NE.topk(num_active, -1);
-    Routing routing{.experts_NK = experts_NK,
-                    .weights_NK = top_NK / top_NK.sum(-1, /*keepdim=*/true),
-                    .load_E = kernels::expert_load(experts_NK, logits_NE.size(1))};
-    if (is_training()) {
-      routing.auxiliary_loss =
-          load_balance_loss(probabilities_NE, routing.load_E) * options_.load_balance +
-          z_loss(logits_NE) * options_.z_loss;
-    }
-    return routing;
+    const auto losses = kernels::RoutingLosses{options_.load_balance, options_.z_loss};
+    auto top = kernels::top_k_routing(logits_NE, {}, num_active, kernels::RoutingScores::kSoftmax,
+                                      is_training() ? std::optional(losses) : std::nullopt);
+    return {top.experts_NK, top.weights_NK, top.load_E, top.loss};
   }
 
  private:

@@ -10,9 +10,11 @@
 #include "kernels/causal_attention.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/expert_feed_forward.h"
+#include "kernels/linear.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rotary_norm.h"
 #include "kernels/swiglu.h"
+#include "kernels/top_k_routing.h"
 
 namespace windtunnel::kernels {
 namespace {
@@ -158,11 +160,11 @@ class FastExperts : public testing::TestWithParam<ExpertsCase> {};
 TEST_P(FastExperts, MatchesTheReference) {
   const auto& [N, D, H, E, K] = GetParam();
   const auto chosen = std::get<1>(random({N, E}, 10).topk(K, -1));
-  const Tensors inputs = {random({N, D}, 11), random({E, H, D}, 12), random({E, H, D}, 13),
-                          random({E, D, H}, 14), random({N, K}, 15)};
+  const Tensors inputs = {random({N, D}, 11),    random({E, H, D}, 12), random({E, H, D}, 13),
+                          random({E, D, H}, 14), random({N, K}, 15),    random({N, D}, 21)};
   const auto operation = [&](auto function) {
     return [&, function](const Tensors& in) {
-      return function(in[0], in[1], in[2], in[3], chosen, in[4]);
+      return function(in[5], in[0], {in[1], in[2], in[3]}, chosen, in[4]);
     };
   };
   expect_same(operation(expert_feed_forward), operation(expert_feed_forward_reference), inputs);
@@ -175,11 +177,11 @@ INSTANTIATE_TEST_SUITE_P(Sizes, FastExperts,
 
 TEST(FastExperts, AllTokensOnOneExpertLeaveTheOthersWithoutGradient) {
   const auto chosen = torch::ones({6, 1}, torch::kInt64);
-  const Tensors inputs = {random({6, 4}, 16), random({3, 5, 4}, 17), random({3, 5, 4}, 18),
-                          random({3, 4, 5}, 19), torch::ones({6, 1})};
+  const Tensors inputs = {random({6, 4}, 16),    random({3, 5, 4}, 17), random({3, 5, 4}, 18),
+                          random({3, 4, 5}, 19), torch::ones({6, 1}),   random({6, 4}, 21)};
   const auto operation = [&](auto function) {
     return [&, function](const Tensors& in) {
-      return function(in[0], in[1], in[2], in[3], chosen, in[4]);
+      return function(in[5], in[0], {in[1], in[2], in[3]}, chosen, in[4]);
     };
   };
   expect_same(operation(expert_feed_forward), operation(expert_feed_forward_reference), inputs);
@@ -190,12 +192,86 @@ TEST(FastExperts, AllTokensOnOneExpertLeaveTheOthersWithoutGradient) {
 
 TEST(FastExperts, RefuseAnAssignmentThatDoesNotExist) {
   const auto call = [](int64_t expert) {
-    return expert_feed_forward(random({1, 2}, 1), random({3, 2, 2}, 2), random({3, 2, 2}, 3),
-                               random({3, 2, 2}, 4), torch::full({1, 1}, expert, torch::kInt64),
-                               torch::ones({1, 1}));
+    return expert_feed_forward(random({1, 2}, 1), random({1, 2}, 1),
+                               {random({3, 2, 2}, 2), random({3, 2, 2}, 3), random({3, 2, 2}, 4)},
+                               torch::full({1, 1}, expert, torch::kInt64), torch::ones({1, 1}));
   };
   EXPECT_THROW(call(3), c10::Error);
   EXPECT_THROW(call(-1), c10::Error);
+}
+
+TEST(FastPath, Linear) {
+  const Tensors inputs = {random({2, 3, 7}, 30), random({5, 7}, 31), random({1, 7}, 32),
+                          random({4, 7}, 33)};
+  const auto operation = [](auto function) {
+    return [function](const Tensors& in) {
+      return function(in[0], std::vector<torch::Tensor>{in[1], in[2], in[3]});
+    };
+  };
+  expect_same(operation(linear), operation(linear_reference), inputs);
+}
+
+TEST(FastPath, LinearAdd) {
+  expect_same([](const Tensors& in) { return linear_add(in[0], in[1], in[2]); },
+              [](const Tensors& in) { return linear_add_reference(in[0], in[1], in[2]); },
+              {random({2, 3, 6}, 34), random({2, 3, 5}, 35), random({6, 5}, 36)});
+}
+
+struct RoutingCase {
+  RoutingScores scores;
+  int64_t tokens, experts, active;
+  bool has_bias, has_losses;
+};
+
+class FastRouting : public testing::TestWithParam<RoutingCase> {};
+
+TEST_P(FastRouting, MatchesTheReference) {
+  const auto& [scores, N, E, K, has_bias, has_losses] = GetParam();
+  const auto bias = has_bias ? random({E}, 40) * 0.1 : torch::Tensor();
+  const auto losses = has_losses ? std::optional(RoutingLosses{0.7, 0.3}) : std::nullopt;
+  const auto logits = random({N, E}, 41);
+  const auto fast = top_k_routing(logits, bias, K, scores, losses);
+  const auto reference =
+      top_k_routing_reference(logits.to(torch::kDouble), bias, K, scores, losses);
+  EXPECT_TRUE(torch::equal(fast.experts_NK, reference.experts_NK));
+  EXPECT_TRUE(torch::equal(fast.load_E, reference.load_E));
+  EXPECT_EQ(fast.loss.defined(), has_losses);
+  // Both outputs as one, so that their gradients meet.
+  const auto operation = [&](auto function) {
+    return [&, function](const Tensors& in) {
+      const auto top = function(in[0], bias, K, scores, losses);
+      return has_losses ? top.weights_NK + top.loss : top.weights_NK;
+    };
+  };
+  expect_same(operation(top_k_routing), operation(top_k_routing_reference), {logits});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, FastRouting,
+    testing::Values(RoutingCase{RoutingScores::kSoftmax, 50, 8, 2, false, true},
+                    RoutingCase{RoutingScores::kSoftmax, 700, 17, 3, true, true},
+                    RoutingCase{RoutingScores::kSoftmax, 5, 1, 1, false, false},
+                    RoutingCase{RoutingScores::kSigmoid, 50, 8, 2, true, true},
+                    RoutingCase{RoutingScores::kSigmoid, 700, 33, 1, false, true},
+                    RoutingCase{RoutingScores::kSigmoid, 9, 4, 4, true, false}));
+
+TEST(FastRouting, NotANumberStillSelectsDifferentExperts) {
+  const auto top = top_k_routing(torch::full({2, 4}, std::nanf("")), {}, 3, RoutingScores::kSoftmax,
+                                 std::nullopt);
+  EXPECT_TRUE(torch::equal(top.experts_NK[0], torch::arange(3)));
+}
+
+TEST(LoadBalance, IsOneWhenEvenAndEWhenAllInsistOnOne) {
+  const auto even = torch::full({6, 3}, 1.0 / 3);
+  EXPECT_NEAR(load_balance_loss(even, torch::full({3}, 2.0)).item<double>(), 1, 1e-6);
+  auto one = torch::zeros({6, 3});
+  one.select(1, 1).fill_(1);
+  EXPECT_NEAR(load_balance_loss(one, torch::tensor({0.0, 6.0, 0.0})).item<double>(), 3, 1e-6);
+}
+
+TEST(ZLoss, IsTheMeanSquaredLogSum) {
+  const auto logits = torch::zeros({5, 8});
+  EXPECT_NEAR(z_loss(logits).item<double>(), std::pow(std::log(8.0), 2), 1e-6);
 }
 
 TEST(FastPath, SameBitsForAnyNumberOfThreads) {

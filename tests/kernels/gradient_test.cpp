@@ -11,6 +11,7 @@
 #include "kernels/rms_norm.h"
 #include "kernels/rotary_norm.h"
 #include "kernels/swiglu.h"
+#include "kernels/top_k_routing.h"
 
 namespace windtunnel::kernels {
 namespace {
@@ -70,16 +71,28 @@ TEST(Gradient, CausalAttention) {
 
 TEST(Gradient, ExpertFeedForward) {
   const auto experts = torch::tensor({0, 2, 2, 1}, torch::kInt64).view({2, 2});
-  const std::vector<torch::Tensor> inputs = {random({2, 3}), random({3, 2, 3}), random({3, 2, 3}),
-                                             random({3, 3, 2}), random({2, 2})};
+  const std::vector<torch::Tensor> inputs = {random({2, 3}),    random({3, 2, 3}),
+                                             random({3, 2, 3}), random({3, 3, 2}),
+                                             random({2, 2}),    random({2, 3})};
   for (size_t i = 0; i < inputs.size(); ++i) {
     expect_right_gradient(
         [&](const torch::Tensor& x) {
           auto in = inputs;
           in[i] = x;
-          return expert_feed_forward(in[0], in[1], in[2], in[3], experts, in[4]);
+          return expert_feed_forward(in[5], in[0], {in[1], in[2], in[3]}, experts, in[4]);
         },
         inputs[i]);
+  }
+}
+
+TEST(Gradient, TopKRouting) {
+  for (const auto scores : {RoutingScores::kSoftmax, RoutingScores::kSigmoid}) {
+    expect_right_gradient(
+        [&](const torch::Tensor& x) {
+          const auto top = top_k_routing(x, {}, 2, scores, RoutingLosses{0.8, 0.4});
+          return top.weights_NK + top.loss;
+        },
+        random({4, 5}) * 2);
   }
 }
 

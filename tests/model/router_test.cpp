@@ -88,19 +88,6 @@ TEST(RouterKinds, EveryDescriptionHasAComputation) {
   EXPECT_EQ(RouterKinds::instance().names(), RouterFactories::instance().names());
 }
 
-TEST(LoadBalance, IsOneWhenEvenAndEWhenAllInsistOnOne) {
-  const auto even = torch::full({6, 3}, 1.0 / 3);
-  EXPECT_NEAR(load_balance_loss(even, torch::full({3}, 2.0)).item<double>(), 1, 1e-6);
-  auto one = torch::zeros({6, 3});
-  one.select(1, 1).fill_(1);
-  EXPECT_NEAR(load_balance_loss(one, torch::tensor({0.0, 6.0, 0.0})).item<double>(), 3, 1e-6);
-}
-
-TEST(ZLoss, IsTheMeanSquaredLogSum) {
-  const auto logits = torch::zeros({5, 8});
-  EXPECT_NEAR(z_loss(logits).item<double>(), std::pow(std::log(8.0), 2), 1e-6);
-}
-
 TEST(RouterHealth, IsNothingBeforeTheFirstToken) {
   EXPECT_FALSE(health_of_load(torch::zeros({4})));
 }
