@@ -21,11 +21,14 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "help of every command");
   int exit_code = base::kExitUsage;
-  for (const auto& kind : Commands::instance().kinds()) {
-    CLI::App* command = app.add_subcommand(kind.name, kind.summary)->group(kind.entry.group);
-    command->footer("Example: " + kind.entry.example);
-    const Action action = kind.entry.setup(*command);
-    command->final_callback([action, &exit_code] { exit_code = action(); });
+  for (const char* group : {"Jobs", "Looking", "Parts"}) {
+    for (const auto& kind : Commands::instance().kinds()) {
+      if (kind.entry.group != group) continue;
+      CLI::App* command = app.add_subcommand(kind.name, kind.summary)->group(group);
+      command->footer("Example: " + kind.entry.example);
+      const Action action = kind.entry.setup(*command);
+      command->final_callback([action, &exit_code] { exit_code = action(); });
+    }
   }
   try {
     app.parse(argc, argv);

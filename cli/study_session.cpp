@@ -8,6 +8,7 @@
 #include "agent/research.h"
 #include "agent/summary.h"
 #include "base/clock.h"
+#include "base/fingerprint.h"
 #include "base/text.h"
 #include "cli/corpora.h"
 #include "cli/places.h"
@@ -109,11 +110,11 @@ study::RunConfig base_config(const agent::Program& program) {
   return study::resolve_run_config(document, program.name + ": base");
 }
 
-scaling::LadderConfig ladder_config(const agent::Program& program) {
-  if (program.ladder.empty()) {
+const scaling::LadderConfig& ladder_config(const agent::Program& program) {
+  if (program.ladder.rungs.empty()) {
     throw base::UsageError("program '" + program.name + "' has no `ladder`; add its rungs");
   }
-  return base::from_json<scaling::LadderConfig>(program.ladder, program.name + ": ladder");
+  return program.ladder;
 }
 
 /// The most night runs there can be, and their budget.
@@ -143,13 +144,12 @@ std::string bits(const std::optional<double>& value) {
 agent::Program load_program(const SessionOptions& options) {
   agent::Program program = agent::read_program(find_program(options.program), options.overrides);
   if (!options.files.empty()) {
-    // The recipe's name is made of the patterns, so that other files are another corpus.
-    const std::string name =
-        "files-" + base::short_fingerprint(base::fingerprint(Json(options.files)));
-    const fs::path recipe = home() / ".windtunnel" / "recipes" / (name + ".json");
-    Json document = {{"name", name}, {"sources", {{{"files", options.files}}}}};
-    base::write_json(recipe, document);
-    program.corpus = {.recipe = recipe.string(), .folder = ""};
+    // Named by the patterns, so that other files are another corpus.
+    corpus::CorpusRecipe recipe = corpus::recipe_for_files(options.files);
+    recipe.name = "files-" + base::short_fingerprint(base::fingerprint(Json(options.files)));
+    const fs::path file = home() / ".windtunnel" / "recipes" / (recipe.name + ".json");
+    base::write_json(file, base::to_json(recipe));
+    program.corpus = {.recipe = file.string(), .folder = ""};
   }
   return program;
 }
@@ -238,7 +238,9 @@ void StudySession::corpus() {
   phase("corpus");
   const corpus::CorpusManifest manifest = ensure_corpus(program_.corpus, progress_);
   const std::string folder = fs::absolute(corpus_folder(program_.corpus)).string();
-  const Json fact = {{"folder", folder}, {"fingerprint", manifest.fingerprint()}};
+  Json fact = base::to_json(manifest);
+  fact["folder"] = folder;
+  fact["fingerprint"] = manifest.fingerprint();
   const auto known = journal_->fact("corpus");
   if (known && known->at("fingerprint") != fact["fingerprint"]) {
     throw base::Error("study " + folder_.string() +

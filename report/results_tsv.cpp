@@ -127,10 +127,7 @@ std::string results_tsv(const StudyData& data) {
       values.push_back(column.value);
     }
     if (text.empty()) text = base::join(names, "\t") + "\n";
-    // base::join drops the separator before the first non-empty part.
-    std::string line;
-    for (size_t i = 0; i < values.size(); ++i) line += (i == 0 ? "" : "\t") + values[i];
-    text += line + "\n";
+    text += base::join(values, "\t") + "\n";
   };
   add(data.baseline);
   for (const auto& view : data.experiments) add(view);

@@ -16,6 +16,11 @@ TEST(Text, CountsAndDurationsReadWell) {
   EXPECT_EQ(format_duration(7800), "2 h 10 min");
 }
 
+TEST(Text, JoiningKeepsEmptyParts) {
+  EXPECT_EQ(join({"", "a", ""}, ","), ",a,");
+  EXPECT_EQ(join({}, ","), "");
+}
+
 TEST(Text, ShorteningKeepsWholeCharacters) {
   EXPECT_EQ(shorten("abc", 3), "abc");
   EXPECT_EQ(shorten("abcdef", 5), "ab...");
