@@ -53,15 +53,15 @@ double rotary_norm_backward(const RotaryShape& shape, int64_t first, int64_t las
     for (int64_t head = 0; head < heads; ++head, x += C, g += C, d += C) {
       // Turn the gradient back, then through y = x * inverse: d = inverse (g - n mean(g n)) with
       // n = x * inverse.
+#pragma omp simd
+      for (int64_t i = 0; i < half; ++i) {
+        const float a = g[i], b = g[i + half];
+        d[i] = a * cos[i] + b * sin[i];
+        d[i + half] = b * cos[i] - a * sin[i];
+      }
       float sum = 0;
 #pragma omp simd reduction(+ : sum)
-      for (int64_t i = 0; i < half; ++i) {
-        const float a = g[i] * cos[i] + g[i + half] * sin[i];
-        const float b = g[i + half] * cos[i] - g[i] * sin[i];
-        d[i] = a;
-        d[i + half] = b;
-        sum += a * x[i] + b * x[i + half];
-      }
+      for (int64_t i = 0; i < C; ++i) sum += d[i] * x[i];
       const float scale = inverse[token * heads + head];
       const float query = head < shape.H ? query_scale : 1.0f;
       if (head < shape.H) scale_sum += static_cast<double>(sum * scale);

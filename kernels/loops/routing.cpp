@@ -9,17 +9,21 @@
 namespace windtunnel::kernels::loops {
 namespace {
 
+WINDTUNNEL_INLINE float sum_of(const float* values, int64_t E) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t e = 0; e < E; ++e) sum += values[e];
+  return sum;
+}
+
 /// Softmax of a row; returns the logarithm of the sum of exponentials.
 WINDTUNNEL_INLINE float softmax(const float* logits, int64_t E, float* p) {
   float highest = logits[0];
 #pragma omp simd reduction(max : highest)
   for (int64_t e = 0; e < E; ++e) highest = logits[e] > highest ? logits[e] : highest;
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t e = 0; e < E; ++e) {
-    p[e] = exponential(logits[e] - highest);
-    sum += p[e];
-  }
+#pragma omp simd
+  for (int64_t e = 0; e < E; ++e) p[e] = exponential(logits[e] - highest);
+  const float sum = sum_of(p, E);
   const float factor = 1.0f / sum;
 #pragma omp simd
   for (int64_t e = 0; e < E; ++e) p[e] *= factor;
@@ -29,13 +33,6 @@ WINDTUNNEL_INLINE float softmax(const float* logits, int64_t E, float* p) {
 WINDTUNNEL_INLINE void sigmoids(const float* logits, int64_t E, float* a) {
 #pragma omp simd
   for (int64_t e = 0; e < E; ++e) a[e] = 1.0f / (1.0f + exponential(-logits[e]));
-}
-
-WINDTUNNEL_INLINE float sum_of(const float* values, int64_t E) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t e = 0; e < E; ++e) sum += values[e];
-  return sum;
 }
 
 /// The K largest, best first; a NaN is never larger, so that K different numbers come out always.
