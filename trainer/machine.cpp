@@ -128,7 +128,8 @@ double process_age_seconds() {
 
 void prepare_threads(int threads) {
   at::set_num_threads(threads);
-  at::set_num_interop_threads(1);
+  // Can be set only once, and counts nothing here: operations run one after the other.
+  if (at::get_num_interop_threads() != 1) at::set_num_interop_threads(1);
   // Second moments of rare rows decay into denormals, which cost a hundred times a normal number.
   at::globalContext().setFlushDenormal(true);
 }

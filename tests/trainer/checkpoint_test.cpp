@@ -84,7 +84,7 @@ TEST_F(Checkpoint, OtherTensorsThanTheSavedOnesAreNamed) {
   NamedTensors into = some_weights(0);
   into[0].second = torch::zeros({3, 2});
   expect_refused(into, "tensor 'a' is F32 [2, 3], the model has F32 [3, 2]");
-  into[0].first = "z";
+  into[0].first = std::string("z");
   expect_refused(into, "has no tensor 'z'");
   into.erase(into.begin());
   expect_refused(into, "has the tensor 'a', the model has not");

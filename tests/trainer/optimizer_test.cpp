@@ -148,8 +148,8 @@ TEST(Optimizers, GroupsGoByRole) {
   for (const auto& [name, tensor] : state_of(optimizers)) names += name + " ";
   EXPECT_EQ(names,
             "0.adamw.steps 0.embedding.first_moment 0.embedding.second_moment 0.gain.first_moment "
-            "0.gain.second_moment 0.head.first_moment 0.head.second_moment 1.router.momentum "
-            "1.router.second_moment 1.experts.momentum 1.experts.second_moment 1.matrix.momentum "
+            "0.gain.second_moment 0.head.first_moment 0.head.second_moment 1.experts.momentum "
+            "1.experts.second_moment 1.router.momentum 1.router.second_moment 1.matrix.momentum "
             "1.matrix.second_moment ");
 }
 

@@ -67,7 +67,8 @@ TEST(TrainRun, LearnsTheTinyText) {
   config.train.budget.amount = 150;
   const auto result = train(folder.path(), config);
   const auto curve = read_curve(folder / "curve.jsonl");
-  EXPECT_NEAR(*curve.front().loss_nats_per_token, std::log(257), 0.3);
+  // Logits start as unit normal numbers, which costs half a nat over the uniform distribution.
+  EXPECT_NEAR(*curve.front().loss_nats_per_token, std::log(257) + 0.5, 0.3);
   EXPECT_LT(*result.loss_nats_per_token, 2);
 }
 
@@ -137,7 +138,7 @@ TEST(TrainRun, ADivergingRunSaysSoAndLeavesNoCheckpoint) {
   const TemporaryFolder folder;
   study::RunConfig config = small_config();
   config.train.optimizer.learning_rate = 10;
-  config.train.optimizer.matrices = "adamw";
+  config.train.optimizer.weight_decay = 0;
   config.train.schedule = {.kind = "constant", .warmup_fraction = 0, .final_fraction = 1};
   config.train.budget.amount = 200;
   const auto result = train(folder.path(), config);
