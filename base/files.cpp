@@ -184,7 +184,7 @@ FolderLock::FolderLock(const fs::path& folder) {
     ::close(descriptor_);
     throw Error(folder.string() + " is in use by process " +
                 (count > 0 ? std::string(trim(holder)) : "unknown") +
-                "; wait for it, stop it, or choose another folder with --study");
+                "; wait for it to end, stop it, or choose another folder");
   }
   const std::string text = std::to_string(::getpid()) + "\n";
   if (::ftruncate(descriptor_, 0) == 0) write_all(descriptor_, text, file);

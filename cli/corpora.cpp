@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/files.h"
 #include "base/text.h"
 #include "cli/places.h"
 
@@ -30,7 +29,6 @@ corpus::CorpusManifest ensure_corpus(const agent::CorpusSource& source, base::Pr
 
 corpus::CorpusManifest build_with_progress(const corpus::CorpusRecipe& recipe,
                                            const fs::path& folder, base::Progress& progress) {
-  const base::FolderLock lock(folder);
   // The build's own phases are shown as one, each with about its share of the time.
   return corpus::build_corpus(
       recipe, folder, cache_folder(),

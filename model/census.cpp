@@ -14,7 +14,7 @@ Census census(const ModelConfig& config, int64_t tokens_per_micro_batch) {
   const int64_t table = config.vocabulary_size * config.width;
   census.parameters_by_component = {{"embedding", table}, {"head", table}};
   census.parameters_total = 2 * table;
-  census.parameters_active = table;
+  census.parameters_active = 2 * table;
   int64_t matrices = 0;
   int64_t scalars = 0;
   std::map<std::string, double> forward = {{"head", 2.0 * static_cast<double>(table)}};

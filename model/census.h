@@ -11,7 +11,8 @@ namespace windtunnel::model {
 
 struct Census {
   int64_t parameters_total = 0;
-  /// Everything a token uses except the token embedding table (a look-up), head included.
+  /// N: everything but the experts a token is not sent to; both vocabulary tables included, as the
+  /// published counts of the reference sizes do.
   int64_t parameters_active = 0;
   std::map<std::string, int64_t> parameters_by_component;
   /// Forward and backward (3 x forward), exact: causal, windowed, K of E experts, head.

@@ -185,7 +185,7 @@ struct RunRecord {
     visit("code_version", self.code_version, {.help = "of the trainer that ran"});
     visit("parameters_total", self.parameters_total, {.help = "all weights"});
     visit("parameters_active", self.parameters_active,
-          {.help = "used by one token, embedding table not"});
+          {.help = "N: used by one token, vocabulary tables included"});
     visit("flops_per_token_exact", self.flops_per_token_exact, {.help = "forward and backward"});
     visit("train", self.train, {.help = "what the trainer reported"});
     visit("evaluation", self.evaluation, {.help = "what the evaluating process reported"});
