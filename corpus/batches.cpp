@@ -5,6 +5,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <thread>
 
@@ -17,38 +18,61 @@ namespace {
 /// Batches made ahead of their use.
 constexpr size_t kPrefetched = 4;
 
-/// One epoch: the documents of the split in a random order.
+/// `count` numbers from 0 in a random order.
+std::vector<int64_t> shuffled(int64_t count, uint64_t seed, const std::string& name) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  base::RandomStream(seed, name).shuffle(order);
+  return order;
+}
+
+/// One epoch: the documents of the split in a random order, and the rows cut from them in another.
 class Epoch {
  public:
-  Epoch(const TokenStream& tokens, uint64_t seed, int64_t number) : number_(number) {
+  Epoch(const TokenStream& tokens, int64_t context_tokens, uint64_t seed, int64_t number)
+      : number_(number),
+        context_tokens_(context_tokens),
+        rows_(
+            shuffled(rows_of(tokens, context_tokens), seed, "data/rows" + std::to_string(number))) {
     const std::vector<int64_t>& starts = tokens.document_starts();
-    order_.resize(starts.size() - 1);
-    for (size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<int64_t>(i);
-    base::RandomStream(seed, "data/epoch" + std::to_string(number)).shuffle(order_);
-    ends_.reserve(order_.size());
+    documents_ = shuffled(static_cast<int64_t>(starts.size()) - 1, seed,
+                          "data/epoch" + std::to_string(number));
+    ends_.reserve(documents_.size());
     int64_t end = 0;
-    for (const int64_t document : order_) {
+    for (const int64_t document : documents_) {
       const auto at = static_cast<size_t>(document);
       ends_.push_back(end += starts[at + 1] - starts[at]);
     }
   }
 
+  /// Rows of one epoch. A tail shorter than a row is left for other epochs, which cut elsewhere.
+  static int64_t rows_of(const TokenStream& tokens, int64_t context_tokens) {
+    return std::max<int64_t>(1, tokens.size() / context_tokens);
+  }
+
   int64_t number() const { return number_; }
 
-  /// Copies tokens from `position` of the epoch on, up to the end of a document; returns how many.
-  size_t copy(const TokenStream& tokens, int64_t position, std::span<int64_t> out) const {
-    const auto place =
-        static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), position) - ends_.begin());
-    const int64_t left = ends_[place] - position;
-    const auto document = static_cast<size_t>(order_[place]);
-    const size_t count = std::min(out.size(), static_cast<size_t>(left));
-    tokens.copy(tokens.document_starts()[document + 1] - left, out.first(count));
-    return count;
+  /// The T + 1 tokens of row `row`; at the end of the split it continues from the beginning.
+  void copy_row(const TokenStream& tokens, int64_t row, std::span<int64_t> out) const {
+    int64_t position = rows_[static_cast<size_t>(row)] * context_tokens_;
+    while (!out.empty()) {
+      position %= tokens.size();
+      const auto place = static_cast<size_t>(
+          std::upper_bound(ends_.begin(), ends_.end(), position) - ends_.begin());
+      const int64_t left = ends_[place] - position;
+      const auto document = static_cast<size_t>(documents_[place]);
+      const size_t count = std::min(out.size(), static_cast<size_t>(left));
+      tokens.copy(tokens.document_starts()[document + 1] - left, out.first(count));
+      out = out.subspan(count);
+      position += static_cast<int64_t>(count);
+    }
   }
 
  private:
   int64_t number_;
-  std::vector<int64_t> order_;
+  int64_t context_tokens_;
+  std::vector<int64_t> rows_;
+  std::vector<int64_t> documents_;
   /// Where the i-th document of the order ends, counted in tokens of the epoch.
   std::vector<int64_t> ends_;
 };
@@ -59,6 +83,7 @@ struct BatchStream::Parts {
   TokenStream tokens;
   BatchShape shape;
   uint64_t seed;
+  int64_t rows_per_epoch;
   Epoch epoch;
 
   std::mutex mutex;
@@ -70,23 +95,23 @@ struct BatchStream::Parts {
   std::thread thread;
 
   Parts(const std::filesystem::path& folder, const BatchShape& batch_shape, uint64_t run_seed)
-      : tokens(folder, Split::kTrain), shape(batch_shape), seed(run_seed), epoch(tokens, seed, 0) {}
+      : tokens(folder, Split::kTrain),
+        shape(batch_shape),
+        seed(run_seed),
+        rows_per_epoch(Epoch::rows_of(tokens, shape.context_tokens)),
+        epoch(tokens, shape.context_tokens, seed, 0) {}
 
   Batch make(int64_t index) {
     Batch batch{
         .tokens = {}, .rows = shape.rows, .columns = shape.context_tokens + 1, .index = index};
-    batch.tokens.resize(static_cast<size_t>(batch.rows * batch.columns));
+    const auto columns = static_cast<size_t>(batch.columns);
+    batch.tokens.resize(static_cast<size_t>(batch.rows) * columns);
     for (int64_t row = 0; row < shape.rows; ++row) {
-      int64_t position = (index * shape.rows + row) * shape.context_tokens;
-      const auto columns = static_cast<size_t>(batch.columns);
-      std::span<int64_t> out(batch.tokens.data() + static_cast<size_t>(row) * columns, columns);
-      while (!out.empty()) {
-        const int64_t number = position / tokens.size();
-        if (epoch.number() != number) epoch = Epoch(tokens, seed, number);
-        const size_t count = epoch.copy(tokens, position % tokens.size(), out);
-        out = out.subspan(count);
-        position += static_cast<int64_t>(count);
-      }
+      const int64_t of_run = index * shape.rows + row;
+      const int64_t number = of_run / rows_per_epoch;
+      if (epoch.number() != number) epoch = Epoch(tokens, shape.context_tokens, seed, number);
+      epoch.copy_row(tokens, of_run % rows_per_epoch,
+                     {batch.tokens.data() + static_cast<size_t>(row) * columns, columns});
     }
     return batch;
   }
@@ -141,9 +166,8 @@ Batch BatchStream::next() {
 }
 
 double BatchStream::epochs(int64_t batches) const {
-  const BatchShape& shape = parts_->shape;
-  return static_cast<double>(batches * shape.rows * shape.context_tokens) /
-         static_cast<double>(parts_->tokens.size());
+  return static_cast<double>(batches * parts_->shape.rows) /
+         static_cast<double>(parts_->rows_per_epoch);
 }
 
 }  // namespace windtunnel::corpus

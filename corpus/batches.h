@@ -1,5 +1,5 @@
 #pragma once
-// Training batches: documents in a random order per epoch, packed one after the other into rows.
+// Training batches: documents packed one after the other into rows, rows in a random order.
 
 #include <cstdint>
 #include <filesystem>
@@ -25,13 +25,14 @@ struct Batch {
   int64_t index = 0;
 };
 
-/// Batches of a run. The order of documents is a function of (seed, epoch), so any batch can be
-/// made from its index: resuming at batch k gives the bits an uninterrupted run would have seen. A
-/// thread prepares the next batches while the current one is in use.
+/// Batches of a run. Each epoch puts the documents in a random order one after the other, cuts them
+/// into rows every T tokens (a row's last target is the first input of the next piece of text), and
+/// draws the rows in a second random order: a batch of neighbouring rows would be one long
+/// document, whose gradient says little about the rest.
 ///
-/// The documents of an epoch, one after the other, and the epochs one after the other make one
-/// endless stream; row r of the run is its tokens [r T, r T + T], so a row's last target is the
-/// next row's first input.
+/// Both orders are functions of (seed, epoch), so any batch can be made from its index: resuming at
+/// batch k gives the bits an uninterrupted run would have seen. A thread prepares the next batches
+/// while the current one is in use.
 class BatchStream {
  public:
   /// Errors: as TokenStream; Error if the shape has no rows or no context.
