@@ -282,7 +282,7 @@ class TrainingRun {
     result_.epochs = data_->epochs(position_.batch);
     result_.flops_exact = static_cast<double>(position_.tokens) * census_.flops_per_token_exact;
     result_.loss_nats_per_token = curve.final_loss();
-    if (position_.training_seconds > 0) {
+    if (position_.tokens > 0) {
       result_.tokens_per_second =
           static_cast<double>(position_.tokens) / position_.training_seconds;
     }
