@@ -1,13 +1,13 @@
 #include "trainer/train_run.h"
 
 #include <cmath>
-#include <cstdio>
 #include <new>
 
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/fingerprint.h"
 #include "base/interrupt.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "corpus/packed_corpus.h"
 #include "model/census.h"
@@ -33,8 +33,6 @@ constexpr double kHopelessNatsPerToken = 100;
 constexpr int64_t kCurvePoints = 200;
 constexpr int64_t kMaxStepsPerPoint = 20;
 constexpr double kMinSecondsPerPoint = 0.1;
-
-void say(const std::string& text) { std::fprintf(stderr, "windtunnel-train: %s\n", text.c_str()); }
 
 study::RunConfig read_config(const fs::path& folder) {
   const fs::path file = folder / "config.json";
@@ -140,7 +138,7 @@ class TrainingRun {
     if (!saved_) return;
     load_tensors(checkpoint_folder(), *saved_, kWeightsFile, weights_of(model_));
     load_tensors(checkpoint_folder(), *saved_, kOptimizerFile, state_of(optimizers_));
-    say("continuing at step " + std::to_string(position_.step));
+    base::log_info("continuing at step " + std::to_string(position_.step));
   }
 
   // --- the steps of the loop -------------------------------------------------------------------
@@ -344,7 +342,7 @@ int train_run(const fs::path& folder) {
   }
   const base::FolderLock lock(folder);
   if (is_completed(folder)) {
-    say(folder.string() + " is complete already");
+    base::log_info(folder.string() + " is complete already");
     return base::kExitDone;
   }
   TrainResult result;
@@ -376,7 +374,7 @@ int train_run(const fs::path& folder) {
     throw;
   }
   write_result();
-  say(result.outcome + (result.message.empty() ? "" : ": ") + result.message);
+  base::log_info(result.outcome + (result.message.empty() ? "" : ": ") + result.message);
   return result.outcome == study::outcome::kInterrupted ? base::kExitInterrupted : base::kExitDone;
 }
 

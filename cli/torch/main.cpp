@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/interrupt.h"
+#include "base/log.h"
 #include "cli/command.h"
 
 namespace windtunnel::cli {
@@ -48,6 +49,7 @@ int main(int argc, char** argv) {
   using windtunnel::cli::fail;
   windtunnel::cli::keep_freed_memory();
   catch_interrupts();
+  start_log("windtunnel-train");
   try {
     return windtunnel::cli::run(argc, argv);
   } catch (const UsageError& error) {
