@@ -45,11 +45,6 @@ RunConfig resolve_run_config(const Json& document, const std::string& subject) {
   } catch (const base::ConfigError& error) {
     problems = error.problems;
   }
-  if (vocabulary > 0 && config.model.vocabulary_size < vocabulary) {
-    problems.push_back({"model.vocabulary_size", std::to_string(config.model.vocabulary_size),
-                        "must be at least the corpus's " + std::to_string(vocabulary) +
-                            " tokens; 0 takes that number"});
-  }
   check_training(config, problems);
   if (!problems.empty()) throw base::ConfigError(subject, std::move(problems));
   return config;
