@@ -140,7 +140,8 @@ class Muon final : public Optimizer {
     const Tensor inverse_square = stack.second_moment.clamp_min(kTiny).reciprocal_();
     // The Frobenius norms before and after differ only by these weighted sums.
     const Tensor before = mean_square.sum(kWhole, true);
-    const Tensor after = mean_square.mul(inverse_square).sum(kWhole, true).clamp_min_(kTiny * kTiny);
+    const Tensor after =
+        mean_square.mul(inverse_square).sum(kWhole, true).clamp_min_(kTiny * kTiny);
     update_BEMN.mul_(inverse_square.mul_(before.div(after)).sqrt_());
   }
 
