@@ -85,7 +85,8 @@ class ProcessRunner final : public Runner {
     auto flight = std::make_unique<Flight>();
     flight->request = request;
     flight->folder = study_ / "runs" / request.id;
-    if (!request.resume) fs::remove_all(flight->folder);
+    const bool continues = request.resume && fs::exists(flight->folder / "checkpoint");
+    if (!continues) fs::remove_all(flight->folder);
     fs::create_directories(flight->folder);
     for (const char* stale : {"train.json", "evaluation.json", "record.json"}) {
       fs::remove(flight->folder / stale);
