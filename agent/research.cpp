@@ -70,8 +70,8 @@ class Night {
         lineup_(program, journal_services(journal)) {}
 
   std::string run() {
-    if (const auto reason = ended_before()) return *reason;
     adopt_baseline();
+    if (const auto reason = ended_before()) return *reason;
     measure_baseline();
     while (true) {
       base::stop_if_interrupted();

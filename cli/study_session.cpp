@@ -135,6 +135,28 @@ NightCost night_cost(const agent::Program& program, const study::RunConfig& conf
   return cost;
 }
 
+/// What --fresh may empty. A mistyped --study must not cost anybody their files.
+void require_study_or_nothing(const fs::path& folder) {
+  if (!fs::exists(folder) || fs::exists(folder / "journal.db")) return;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename() == ".lock") continue;
+    throw base::UsageError("folder " + folder.string() +
+                           " holds files but no study (no journal.db): --fresh does not remove "
+                           "them; choose another --study, or empty the folder yourself");
+  }
+}
+
+/// The journal goes last: until then the folder is known for a study.
+void empty_study(const fs::path& folder) {
+  std::vector<fs::path> others;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const fs::path name = entry.path().filename();
+    if (name != ".lock" && name != "journal.db") others.push_back(entry.path());
+  }
+  for (const fs::path& path : others) fs::remove_all(path);
+  fs::remove(folder / "journal.db");
+}
+
 std::string bits(const std::optional<double>& value) {
   return value ? fmt::format("{:.4f}", *value) : std::string("not measured");
 }
@@ -210,12 +232,9 @@ std::string plan_text(const SessionOptions& options, bool with_night, bool with_
 
 StudySession::StudySession(const SessionOptions& options) : program_(load_program(options)) {
   folder_ = fs::absolute(study_folder(options.study.empty() ? program_.name : options.study));
+  if (options.fresh) require_study_or_nothing(folder_);
   lock_ = std::make_unique<base::FolderLock>(folder_);
-  if (options.fresh) {
-    for (const auto& entry : fs::directory_iterator(folder_)) {
-      if (entry.path().filename() != ".lock") fs::remove_all(entry.path());
-    }
-  }
+  if (options.fresh) empty_study(folder_);
   base::remove_leftovers(folder_);
   journal_ = std::make_unique<study::Journal>(folder_ / "journal.db");
   journal_->add_event(journal_->runs().empty() ? "started" : "continued",
@@ -271,10 +290,13 @@ void StudySession::ladder() {
   }
   const auto manifest = corpus::read_manifest(config.data.corpus);
   setting.corpus_train_tokens = static_cast<double>(manifest.train.tokens);
+  // A night that went on may have a new best; the ladder stays that of the one it was planned for.
   const auto stored = journal_->fact("ladder.plan");
+  const bool goes_on = stored && !night.best_config.is_null() &&
+                       stored->at("ladder") == base::to_json(ladder_config(program_));
   const scaling::LadderPlan plan =
-      stored ? base::from_trusted_json<scaling::LadderPlan>(*stored)
-             : scaling::plan_ladder(config, ladder_config(program_), setting);
+      goes_on ? base::from_trusted_json<scaling::LadderPlan>(*stored)
+              : scaling::plan_ladder(config, ladder_config(program_), setting);
   progress_.line(scaling::ladder_table(plan));
   LadderProgress shown(plan, *journal_, progress_);
   scaling::run_ladder(plan, *journal_, runner(), folder_, {},

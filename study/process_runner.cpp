@@ -25,6 +25,8 @@ constexpr double kSilenceSeconds = 300;
 /// Start-up, warm-up and checkpoints of a run whose budget is in seconds, on a slow machine.
 constexpr double kOverheadSeconds = 120;
 constexpr milliseconds kGrace = std::chrono::seconds(10);
+/// How long a trainer that was killed may still wait for the disk.
+constexpr double kLastBreathSeconds = 60;
 
 std::vector<std::string>& hidden_variables() {
   static std::vector<std::string> names;
@@ -45,6 +47,21 @@ std::string last_line(const fs::path& file) {
   const size_t begin = tail.rfind('\n', end == 0 ? 0 : end - 1);
   return tail.substr(begin == std::string::npos || begin == end ? 0 : begin + 1,
                      end - (begin == std::string::npos || begin == end ? 0 : begin + 1));
+}
+
+/// Waits for the trainer of a killed control program, which dies with it but not before the disk
+/// lets go of it. Errors: Error naming the process if it stays.
+void wait_until_free(const fs::path& folder) {
+  const double end = base::monotonic_seconds() + kLastBreathSeconds;
+  while (fs::exists(folder)) {
+    try {
+      const base::FolderLock lock(folder);
+      return;
+    } catch (const base::Error&) {
+      if (base::monotonic_seconds() > end) throw;
+    }
+    std::this_thread::sleep_for(milliseconds(20));
+  }
 }
 
 /// When the run last showed a sign of life.
@@ -85,6 +102,7 @@ class ProcessRunner final : public Runner {
     auto flight = std::make_unique<Flight>();
     flight->request = request;
     flight->folder = study_ / "runs" / request.id;
+    wait_until_free(flight->folder);
     const bool continues = request.resume && fs::exists(flight->folder / "checkpoint");
     if (!continues) fs::remove_all(flight->folder);
     fs::create_directories(flight->folder);

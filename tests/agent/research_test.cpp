@@ -344,6 +344,8 @@ TEST(Research, AChangedBaselineIsRefused) {
   changed.night.experiments = 9;
   changed.base["train"]["optimizer"]["learning_rate"] = 0.07;
   EXPECT_THROW(study.night(changed, valley), base::Error);
+  changed.night.experiments = small_program().night.experiments;
+  EXPECT_THROW(study.night(changed, valley), base::Error) << "also where the night has ended";
 }
 
 // --- Killed anywhere

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <thread>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -74,6 +75,19 @@ TEST_F(ProcessRunnerTest, ACompletedRunHasItsScoreAndItsRecordOnDisk) {
   EXPECT_EQ(record.train.steps, 3);
   EXPECT_GT(record.parameters_active, 0);
   EXPECT_EQ(read_record(folder_ / "runs/r1")->bits_per_byte(), 2.5);
+}
+
+TEST_F(ProcessRunnerTest, ARunWaitsForItsDyingPredecessor) {
+  trainer(good_training());
+  auto dying = std::make_unique<base::FolderLock>(folder_ / "runs/r1");
+  std::thread end([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    dying.reset();
+  });
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_TRUE(run_one().completed());
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(200));
+  end.join();
 }
 
 TEST_F(ProcessRunnerTest, ACrashIsAnOutcomeWithTheLastLineOfTheLog) {
