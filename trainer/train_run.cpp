@@ -352,6 +352,12 @@ int train_run(const fs::path& folder) {
     result.message =
         "out of memory: " + what + "; lower train.micro_batch_rows or the model's size";
   };
+  // Whatever was done before: without its checkpoint on disk a run is not completed.
+  const auto crashed = [&](const std::string& what) {
+    result.outcome = study::outcome::kCrashed;
+    result.message = what;
+    write_result();
+  };
   try {
     TrainingRun run(folder, result);
     run.run();
@@ -363,14 +369,12 @@ int train_run(const fs::path& folder) {
   } catch (const c10::Error& error) {
     const std::string what = base::shorten(error.what_without_backtrace(), 300);
     if (!is_out_of_memory(error)) {
-      result.message = what;
-      write_result();
+      crashed(what);
       throw;
     }
     out_of_memory(what);
   } catch (const std::exception& error) {
-    result.message = error.what();
-    write_result();
+    crashed(error.what());
     throw;
   }
   write_result();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <fstream>
 
@@ -121,6 +122,26 @@ TEST(TrainRun, ACompletedRunIsLeftAsItIs) {
   const std::string before = base::read_file(folder / "train.json");
   EXPECT_EQ(train_run(folder.path()), base::kExitDone);
   EXPECT_EQ(base::read_file(folder / "train.json"), before);
+}
+
+TEST(TrainRun, ADiskThatCannotHoldTheCheckpointIsNoCompletedRun) {
+  const TemporaryFolder folder;
+  write_run(folder.path(), small_config());
+  // A limit on the file size fails the write of the weights as a full disk does.
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{16'000, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  EXPECT_THROW(train_run(folder.path()), base::Error);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  const auto result = read_result(folder.path());
+  EXPECT_EQ(result.outcome, "crashed");
+  EXPECT_THAT(result.message, HasSubstr("cannot write"));
+  EXPECT_FALSE(fs::exists(folder / "checkpoint"));
+  // With room again, the same command trains it.
+  EXPECT_EQ(train_run(folder.path()), base::kExitDone);
+  EXPECT_EQ(read_result(folder.path()).outcome, "completed");
 }
 
 TEST(TrainRun, ABudgetOfSecondsEndsWithinOneStepOfIt) {
