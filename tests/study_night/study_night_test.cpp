@@ -107,7 +107,7 @@ TEST(StudyNight, KilledAtAnyMomentItEndsLikeOneThatWasNot) {
   kill_at(
       "the model is asked", [&] { return place.model.is_asked(); }, "research");
   place.model.release();
-  kill_at("half-way", is_there(runs / "e003-s1/config.json"), "research");
+  kill_at("half-way", is_there(runs / "e004-s1/config.json"), "research");
   kill_at("a run is evaluated", between(torn, "train.json", "evaluation.json"), "research");
   kill_at("the last experiment has run", is_there(runs / "e005-s1/record.json"), "research");
   kill_at("the report is written", is_there(torn / "results.tsv"), "research");
