@@ -54,7 +54,7 @@ function(windtunnel_tests name)
     LINK ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name}_tests PRIVATE
     WINDTUNNEL_SOURCE_DIR="${CMAKE_SOURCE_DIR}" WINDTUNNEL_BINARY_DIR="${CMAKE_BINARY_DIR}/bin")
-  gtest_discover_tests(${name}_tests DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300)
+  gtest_discover_tests(${name}_tests DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 900)
 endfunction()
 
 # The files of `target` see LibTorch through one precompiled header, built once. Parsing its headers
