@@ -36,12 +36,9 @@ LanguageModel::LanguageModel(const ModelConfig& config, base::RandomStream weigh
       register_parameter("embedding", source.fan_in_normal("embedding", table, config.width));
 
   const std::string letters = expand_pattern(config.pattern);
-  LayerPlace place;
-  for (const char letter : letters) {
-    place.attention_layers += layer_kind(letter).entry.is_attention;
-  }
-  for (const char letter : letters) {
-    const auto& kind = layer_kind(letter);
+  const std::vector<LayerPlace> places = layer_places(letters);
+  for (const LayerPlace& place : places) {
+    const auto& kind = layer_kind(letters[static_cast<size_t>(place.position)]);
     const std::string prefix = "layers." + std::to_string(place.position) + "." + kind.name + ".";
     const auto& factory = LayerFactories::instance().get(kind.name, "layer kind");
     auto layer = factory.entry.make(config, place, WeightSource(seed, prefix));
@@ -49,8 +46,6 @@ LanguageModel::LanguageModel(const ModelConfig& config, base::RandomStream weigh
     parts.layers.push_back(std::move(layer));
     parts.prefixes.push_back(prefix);
     parts.feed_forward_layers += !kind.entry.is_attention;
-    place.attention_index += kind.entry.is_attention;
-    ++place.position;
   }
   parts.head_VD = register_parameter("head", source.fan_in_normal("head", table, config.width));
 }
@@ -65,13 +60,13 @@ ModelOutput LanguageModel::forward(const torch::Tensor& tokens_BT) {
   const auto type =
       parts.embedding_VD.scalar_type() == torch::kDouble ? torch::kDouble : parts.compute_type;
   auto residual_BTD = kernels::rms_norm(torch::embedding(parts.embedding_VD, tokens_BT).to(type));
-  std::vector<torch::Tensor> auxiliary_losses;
-  for (const auto& layer : parts.layers) {
-    residual_BTD = layer->forward(residual_BTD, auxiliary_losses);
-  }
+  ForwardPass pass;
+  pass.tokens_BT = tokens_BT;
+  for (const auto& layer : parts.layers) residual_BTD = layer->forward(residual_BTD, pass);
   ModelOutput output;
-  output.logits_BTV = kernels::linear(kernels::rms_norm(residual_BTD), {parts.head_VD});
-  for (const auto& loss : auxiliary_losses) {
+  output.hidden_BTD = kernels::rms_norm(residual_BTD);
+  output.logits_BTV = kernels::linear(output.hidden_BTD, {parts.head_VD});
+  for (const auto& loss : pass.auxiliary_losses) {
     output.auxiliary_loss = output.auxiliary_loss.defined() ? output.auxiliary_loss + loss : loss;
   }
   if (output.auxiliary_loss.defined()) {
@@ -125,6 +120,20 @@ void LanguageModel::reset_router_health() {
   for (const auto& layer : parts_->layers) layer->reset_router_health();
 }
 
+std::vector<LayerFigure> LanguageModel::layer_figures() const {
+  std::vector<LayerFigure> all;
+  for (size_t i = 0; i < parts_->layers.size(); ++i) {
+    for (auto& [name, value] : parts_->layers[i]->figures()) {
+      all.push_back({static_cast<int>(i), name, value});
+    }
+  }
+  return all;
+}
+
 const ModelConfig& LanguageModel::config() const { return parts_->config; }
+
+torch::Tensor LanguageModel::embedding_VD() const { return parts_->embedding_VD; }
+
+torch::Tensor LanguageModel::head_VD() const { return parts_->head_VD; }
 
 }  // namespace windtunnel::model

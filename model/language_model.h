@@ -10,17 +10,22 @@
 
 #include "base/random.h"
 #include "model/model_config.h"
+#include "model/parameter_role.h"
 
 namespace windtunnel::model {
-
-/// What a parameter is for; optimizers choose their groups by it, never by name.
-enum class ParameterRole { kEmbedding, kHead, kMatrix, kExpertMatrices, kRouter, kScalar };
 
 struct Parameter {
   /// Stable, e.g. "layers.3.experts.up": the name in checkpoints.
   std::string name;
   torch::Tensor tensor;
   ParameterRole role;
+};
+
+/// A figure of a layer besides its router's health; see Layer::figures.
+struct LayerFigure {
+  int position = 0;
+  std::string name;
+  torch::Tensor value;
 };
 
 /// How one layer's router spreads tokens, measured over a batch or a whole evaluation.
@@ -36,6 +41,8 @@ struct RouterHealth {
 
 struct ModelOutput {
   torch::Tensor logits_BTV;
+  /// What the head reads: the last residual after its norm.
+  torch::Tensor hidden_BTD;
   /// Load-balance and z losses, already weighted; undefined outside training or without experts.
   torch::Tensor auxiliary_loss;
 };
@@ -67,8 +74,12 @@ class LanguageModel : public torch::nn::Module {
   /// it synchronises with the device.
   std::vector<RouterHealth> router_health() const;
   void reset_router_health();
+  /// Further figures of all layers, e.g. of learned mixing weights; nothing for most kinds.
+  std::vector<LayerFigure> layer_figures() const;
 
   const ModelConfig& config() const;
+  torch::Tensor embedding_VD() const;
+  torch::Tensor head_VD() const;
 
  private:
   struct Parts;

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "base/registry.h"
 #include "model/language_model.h"
+#include "model/layer_kind.h"
 #include "model/model_config.h"
 
 namespace windtunnel::model {
@@ -31,12 +32,14 @@ class WeightSource {
   std::string prefix_;
 };
 
-/// Where a layer stands.
-struct LayerPlace {
-  int position = 0;
-  /// Counts attention layers from 0; of `attention_layers` in the model.
-  int attention_index = 0;
-  int attention_layers = 0;
+/// What the layers of one forward pass share.
+struct ForwardPass {
+  /// int64; the tokens that were embedded.
+  torch::Tensor tokens_BT;
+  /// Values of the first attention layer, [B, T, kv heads * head size]; undefined before it.
+  torch::Tensor first_values_BTV;
+  /// In training: losses of the layers, already weighted.
+  std::vector<torch::Tensor> auxiliary_losses;
 };
 
 /// One position of the pattern.
@@ -48,14 +51,17 @@ struct LayerPlace {
 class Layer : public torch::nn::Module {
  public:
   /// residual_BTD -> residual_BTD with the layer's output added. Works in the type of the residual;
-  /// weights are cast to it. In training, losses of its own are appended to `auxiliary_losses`.
-  virtual torch::Tensor forward(const torch::Tensor& residual_BTD,
-                                std::vector<torch::Tensor>& auxiliary_losses) = 0;
+  /// weights are cast to it. In training, losses of its own go to `pass.auxiliary_losses`.
+  virtual torch::Tensor forward(const torch::Tensor& residual_BTD, ForwardPass& pass) = 0;
 
   /// Names within the layer, e.g. "query"; in the order of construction.
   const std::vector<Parameter>& own_parameters() const { return own_parameters_; }
   /// What is saved besides parameters.
   virtual std::vector<std::pair<std::string, torch::Tensor>> state_buffers() const { return {}; }
+
+  /// What the layer tells about itself besides router health, as scalars on the device by name,
+  /// e.g. "value_mix.first": of the last step in training. Reading them waits for the device.
+  virtual std::vector<std::pair<std::string, torch::Tensor>> figures() const { return {}; }
 
   /// Called once after each optimizer step, without gradients.
   virtual void after_optimizer_step() {}

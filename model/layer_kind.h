@@ -3,26 +3,49 @@
 // computation, is in model/layers/ and registered as a LayerFactory (layer.h).
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/registry.h"
 #include "model/model_config.h"
+#include "model/parameter_role.h"
 
 namespace windtunnel::model {
 
+/// Where a layer stands: at `position` of the pattern, and as number `ordinal`, from 0, of the
+/// `count` attention positions or of the `count` feed-forward positions.
+struct LayerPlace {
+  int position = 0;
+  int ordinal = 0;
+  int count = 1;
+  bool is_last() const { return ordinal + 1 == count; }
+};
+
+/// The places of all letters of an expanded pattern, in order.
+std::vector<LayerPlace> layer_places(std::string_view letters);
+
+struct ParameterCount {
+  int64_t total = 0;
+  /// Those a single token passes through (K of E experts).
+  int64_t active = 0;
+};
+
 /// What one layer holds and costs. FLOPs count a multiply-add as two and cover the forward pass.
 struct LayerCensus {
-  int64_t parameters_total = 0;
-  /// Parameters a single token passes through (K of E experts).
-  int64_t parameters_active = 0;
+  std::map<ParameterRole, ParameterCount> parameters;
   /// Forward FLOPs per token by component, e.g. {"attention.projections": ..., "experts": ...}.
   /// Attention scores count the keys really visited: causal and windowed, averaged over a row.
   std::map<std::string, double> forward_flops_per_token;
-  /// Of the active parameters, those in matrices (the ones a token multiplies).
-  int64_t parameters_active_matrices = 0;
+  /// Query features times window, for attention: what the source's count of FLOPs multiplies by
+  /// 12, causality left out.
+  int64_t attention_reach = 0;
   /// Values kept for the backward pass, per token: the memory estimate counts 4 bytes each in fp32.
   double saved_values_per_token = 0;
+
+  void add(ParameterRole role, int64_t total, std::optional<int64_t> active = std::nullopt);
+  ParameterCount sum() const;
 };
 
 /// Registered under its long name ("attention", "dense", "experts"); one file each in model/kinds/.
@@ -36,9 +59,8 @@ struct LayerKind {
   base::Json (*complete)(const base::Json& given);
   /// Rules beyond the schema; paths are relative to the options, e.g. "head_size". May be empty.
   std::vector<base::Problem> (*problems)(const base::Json& options, const ModelConfig& model);
-  /// `attention_index` counts attention layers from 0 (window patterns), of `attention_layers`.
-  LayerCensus (*census)(const base::Json& options, const ModelConfig& model, int attention_index,
-                        int attention_layers);
+  LayerCensus (*census)(const base::Json& options, const ModelConfig& model,
+                        const LayerPlace& place);
 };
 
 using LayerKinds = base::Registry<LayerKind>;

@@ -40,8 +40,8 @@ struct OptimizerKind {
 
 using OptimizerKinds = base::Registry<OptimizerKind>;
 
-/// config.matrices for weight matrices (experts and routers too), AdamW for embedding, head and
-/// scalars; groups go by ParameterRole.
+/// config.matrices for weight matrices (experts and routers too), AdamW for embedding, head, gates
+/// and scalars; groups go by ParameterRole.
 std::vector<std::unique_ptr<Optimizer>> make_optimizers(
     const std::vector<model::Parameter>& parameters, const study::OptimizerConfig& config);
 

@@ -32,12 +32,15 @@ std::string table(const study::RunConfig& config, const model::Census& census) {
       "{}  width {}, context {}, vocabulary {}\n\n{}", config.model.pattern, config.model.width,
       config.model.context_tokens, config.model.vocabulary_size, base::format_table(rows));
   text += fmt::format(
-      "\nparameters   {} active, {} total\nFLOPs/token  {} exact (forward and backward), {} by 6N\n"
+      "\nparameters   {} active, {} total\nFLOPs/token  {} exact (forward and backward), {} by the "
+      "source's count, {} "
+      "by 6N\n"
       "memory       {}B for a step: {}B weights, {}B gradients, {}B optimizer, {}B activations "
       "(estimate)\n",
       base::format_count(static_cast<double>(census.parameters_active)),
       base::format_count(static_cast<double>(census.parameters_total)),
       base::format_count(census.flops_per_token_exact),
+      base::format_count(census.flops_per_token_source),
       base::format_count(census.flops_per_token_six_n), base::format_count(census.peak_bytes()),
       base::format_count(census.weights_bytes), base::format_count(census.gradients_bytes),
       base::format_count(census.optimizer_bytes), base::format_count(census.activations_bytes));

@@ -23,10 +23,10 @@ AttentionShape attention_shape(const AttentionOptions& options, const ModelConfi
   return shape;
 }
 
-int64_t attention_window(const AttentionOptions& options, int64_t context_tokens, int index,
-                         int layers) {
-  const char letter = options.windows[static_cast<size_t>(index) % options.windows.size()];
-  if (letter == 'L' || index + 1 == layers) return context_tokens;
+int64_t attention_window(const AttentionOptions& options, int64_t context_tokens,
+                         const LayerPlace& place) {
+  const char letter = options.windows[static_cast<size_t>(place.ordinal) % options.windows.size()];
+  if (letter == 'L' || place.is_last()) return context_tokens;
   return std::max<int64_t>(1, context_tokens / 2);
 }
 
@@ -67,19 +67,17 @@ std::vector<base::Problem> problems(const base::Json& json, const ModelConfig& m
   return found;
 }
 
-LayerCensus census(const base::Json& json, const ModelConfig& model, int attention_index,
-                   int attention_layers) {
+LayerCensus census(const base::Json& json, const ModelConfig& model, const LayerPlace& place) {
   const auto options = base::from_trusted_json<AttentionOptions>(json);
   const AttentionShape shape = attention_shape(options, model);
   const int64_t query = shape.query_heads * shape.head_size;
   const int64_t keys = shape.kv_heads * shape.head_size;
   const int64_t matrices = 2 * model.width * query + 2 * model.width * keys;
-  const int64_t window =
-      attention_window(options, model.context_tokens, attention_index, attention_layers);
+  const int64_t window = attention_window(options, model.context_tokens, place);
   LayerCensus census;
-  census.parameters_total = matrices + 1;  // and the gain of the queries
-  census.parameters_active = census.parameters_total;
-  census.parameters_active_matrices = matrices;
+  census.add(ParameterRole::kMatrix, matrices);
+  census.add(ParameterRole::kScalar, 1);  // the gain of the queries
+  census.attention_reach = query * std::min(window, model.context_tokens);
   census.forward_flops_per_token["attention.projections"] = 2.0 * static_cast<double>(matrices);
   // Queries times keys, and weights times values.
   census.forward_flops_per_token["attention.scores"] =

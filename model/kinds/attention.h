@@ -3,6 +3,7 @@
 // and keys. Computation: model/layers/attention.cpp.
 
 #include "base/config.h"
+#include "model/layer_kind.h"
 #include "model/model_config.h"
 
 namespace windtunnel::model {
@@ -56,8 +57,8 @@ struct AttentionShape {
 };
 AttentionShape attention_shape(const AttentionOptions& options, const ModelConfig& model);
 
-/// Keys the attention layer `index` of `layers` sees, its own token included.
-int64_t attention_window(const AttentionOptions& options, int64_t context_tokens, int index,
-                         int layers);
+/// Keys the attention layer at `place` sees, its own token included.
+int64_t attention_window(const AttentionOptions& options, int64_t context_tokens,
+                         const LayerPlace& place);
 
 }  // namespace windtunnel::model

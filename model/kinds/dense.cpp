@@ -27,13 +27,12 @@ namespace {
 
 std::vector<base::Problem> problems(const base::Json&, const ModelConfig&) { return {}; }
 
-LayerCensus census(const base::Json& json, const ModelConfig& model, int, int) {
+LayerCensus census(const base::Json& json, const ModelConfig& model, const LayerPlace&) {
   const int64_t hidden = dense_hidden(base::from_trusted_json<DenseOptions>(json), model);
   LayerCensus census;
-  census.parameters_total = 3 * model.width * hidden;
-  census.parameters_active = census.parameters_total;
-  census.parameters_active_matrices = census.parameters_total;
-  census.forward_flops_per_token["dense"] = 2.0 * static_cast<double>(census.parameters_total);
+  const int64_t matrices = 3 * model.width * hidden;
+  census.add(ParameterRole::kMatrix, matrices);
+  census.forward_flops_per_token["dense"] = 2.0 * static_cast<double>(matrices);
   // Input, normalised input, gate and up, their product.
   census.saved_values_per_token = static_cast<double>(2 * model.width + 3 * hidden);
   return census;

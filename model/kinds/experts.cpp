@@ -28,15 +28,15 @@ base::Json complete(const base::Json& json) {
   return base::to_json(options);
 }
 
-LayerCensus census(const base::Json& json, const ModelConfig& model, int, int) {
+LayerCensus census(const base::Json& json, const ModelConfig& model, const LayerPlace&) {
   const auto options = base::from_trusted_json<ExpertsOptions>(json);
   const int64_t hidden = expert_hidden(options, model);
   const int64_t one_expert = 3 * model.width * hidden;
   const int64_t router = options.num_experts * model.width;
   LayerCensus census;
-  census.parameters_total = router + options.num_experts * one_expert;
-  census.parameters_active = router + options.num_active * one_expert;
-  census.parameters_active_matrices = census.parameters_active;
+  census.add(ParameterRole::kRouter, router);
+  census.add(ParameterRole::kExpertMatrices, options.num_experts * one_expert,
+             options.num_active * one_expert);
   census.forward_flops_per_token["router"] = 2.0 * static_cast<double>(router);
   census.forward_flops_per_token["experts"] =
       2.0 * static_cast<double>(options.num_active * one_expert);

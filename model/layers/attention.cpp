@@ -24,8 +24,7 @@ class Attention : public Layer {
     const AttentionShape shape = attention_shape(options, model);
     heads_ = {shape.query_heads, shape.kv_heads, shape.head_size};
     scale_ = shape.logit_scale_per_product;
-    window_ = attention_window(options, model.context_tokens, place.attention_index,
-                               place.attention_layers);
+    window_ = attention_window(options, model.context_tokens, place);
     table_ = kernels::rotary_table(model.context_tokens, shape.head_size, options.rope_base);
     const int64_t width = model.width;
     const int64_t queries = shape.query_heads * shape.head_size;
@@ -41,7 +40,7 @@ class Attention : public Layer {
     gain_ = add_parameter("query_gain", ParameterRole::kScalar, torch::ones({1}));
   }
 
-  torch::Tensor forward(const torch::Tensor& residual_BTD, std::vector<torch::Tensor>&) override {
+  torch::Tensor forward(const torch::Tensor& residual_BTD, ForwardPass&) override {
     place_table(residual_BTD);
     const auto qkv_BTF = kernels::linear(kernels::rms_norm(residual_BTD), {query_, key_, value_});
     const auto turned_BTF = kernels::rotary_norm(qkv_BTF, gain_, placed_, heads_, scale_);

@@ -28,7 +28,7 @@ class Dense : public Layer {
     down_ = matrix("down", width, hidden);
   }
 
-  torch::Tensor forward(const torch::Tensor& residual_BTD, std::vector<torch::Tensor>&) override {
+  torch::Tensor forward(const torch::Tensor& residual_BTD, ForwardPass&) override {
     const auto x_BTD = kernels::rms_norm(residual_BTD);
     const auto hidden_BTH = kernels::swiglu(kernels::linear(x_BTD, {gate_, up_}));
     return kernels::linear_add(residual_BTD, hidden_BTH, down_);

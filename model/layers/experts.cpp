@@ -40,8 +40,7 @@ class Experts : public Layer {
     load_since_step_E_ = register_buffer("load_since_step", torch::zeros({experts}));
   }
 
-  torch::Tensor forward(const torch::Tensor& residual_BTD,
-                        std::vector<torch::Tensor>& auxiliary_losses) override {
+  torch::Tensor forward(const torch::Tensor& residual_BTD, ForwardPass& pass) override {
     const auto x_ND = kernels::rms_norm(residual_BTD).flatten(0, 1);
     const auto wide = x_ND.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat32;
     const auto logits_NE = kernels::linear(x_ND.to(wide), {router_matrix_ED_});
@@ -49,7 +48,7 @@ class Experts : public Layer {
     load_since_reset_E_.add_(routing.load_E);
     if (is_training()) {
       load_since_step_E_.add_(routing.load_E);
-      auxiliary_losses.push_back(routing.auxiliary_loss);
+      pass.auxiliary_losses.push_back(routing.auxiliary_loss);
     }
     const auto y_ND = kernels::expert_feed_forward(residual_BTD.flatten(0, 1), x_ND,
                                                    {gate_EHD_, up_EHD_, down_EDH_},

@@ -152,7 +152,7 @@ TEST_F(CommandLine, TheCensusCountsWithoutACorpus) {
       run({"census", "demo", "model.vocabulary_size=4096", "model.width=24", "--json"});
   ASSERT_EQ(answer.exit_code, 0) << answer.text;
   const base::Json census = base::parse_json(answer.text, "census");
-  EXPECT_EQ(census["parameters_by_component"]["embedding"], 4096 * 24);
+  EXPECT_EQ(census["parameters"]["by_component"]["embedding"], 4096 * 24);
 }
 
 TEST_F(CommandLine, AGpuThatIsNotThereIsAnErrorAndNoSilentCpuRun) {

@@ -53,7 +53,7 @@ std::shared_ptr<Layer> make_layer(const Subject& subject) {
   const auto& kind = layer_kind(subject.letter);
   return LayerFactories::instance()
       .get(kind.name, "layer kind")
-      .entry.make(config_of(subject), {.position = 0, .attention_index = 0, .attention_layers = 2},
+      .entry.make(config_of(subject), {.position = 0, .ordinal = 0, .count = 2},
                   WeightSource(3, "layers.0."));
 }
 
@@ -64,8 +64,8 @@ torch::Tensor random(at::IntArrayRef sizes, torch::ScalarType type = torch::kFlo
 
 torch::Tensor run(Layer& layer, const torch::Tensor& residual_BTD) {
   const torch::NoGradGuard no_grad;
-  std::vector<torch::Tensor> losses;
-  return layer.forward(residual_BTD, losses);
+  ForwardPass pass;
+  return layer.forward(residual_BTD, pass);
 }
 
 // Rows and prefixes go through products of other sizes, which sum in another order.
@@ -125,9 +125,9 @@ TEST_P(LayerContract, GradientsAreRightInDouble) {
   auto residual = random({2, 5, 8}, torch::kDouble).requires_grad_(true);
   const auto weights = random({2, 5, 8}, torch::kDouble);
   const auto loss_of = [&] {
-    std::vector<torch::Tensor> losses;
-    auto loss = (layer_->forward(residual, losses) * weights).sum();
-    for (const auto& extra : losses) loss = loss + extra * 100;
+    ForwardPass pass;
+    auto loss = (layer_->forward(residual, pass) * weights).sum();
+    for (const auto& extra : pass.auxiliary_losses) loss = loss + extra * 100;
     return loss;
   };
   loss_of().backward();
@@ -156,11 +156,11 @@ TEST_P(LayerContract, SingleAndDoublePrecisionAgree) {
   auto single = residual_BTD_.clone().requires_grad_(true);
   auto wide = residual_BTD_.to(torch::kDouble).requires_grad_(true);
   const auto weights = random(residual_BTD_.sizes());
-  std::vector<torch::Tensor> losses;
+  ForwardPass pass, twin_pass;
   const auto twin = make_layer(GetParam());
   twin->to(torch::kDouble);
-  const auto output = layer_->forward(single, losses);
-  const auto expected = twin->forward(wide, losses);
+  const auto output = layer_->forward(single, pass);
+  const auto expected = twin->forward(wide, twin_pass);
   EXPECT_LT(distance(output, expected), kRounding);
   (output * weights).sum().backward();
   (expected * weights.to(torch::kDouble)).sum().backward();
@@ -183,14 +183,20 @@ TEST_P(LayerContract, Bfloat16IsCloseToSinglePrecision) {
 
 TEST_P(LayerContract, CensusEqualsTheParameters) {
   const ModelConfig config = config_of(GetParam());
-  const auto counts =
-      layer_kind(GetParam().letter)
-          .entry.census(config.layers.at(std::string(1, GetParam().letter)), config, 0, 2);
+  const auto counts = layer_kind(GetParam().letter)
+                          .entry.census(config.layers.at(std::string(1, GetParam().letter)), config,
+                                        {.position = 0, .ordinal = 0, .count = 2});
   int64_t total = 0;
   for (const auto& parameter : layer_->own_parameters()) total += parameter.tensor.numel();
-  EXPECT_EQ(counts.parameters_total, total);
-  EXPECT_LE(counts.parameters_active, total);
-  EXPECT_LE(counts.parameters_active_matrices, counts.parameters_active);
+  EXPECT_EQ(counts.sum().total, total);
+  std::map<ParameterRole, int64_t> by_role;
+  for (const auto& parameter : layer_->own_parameters()) {
+    by_role[parameter.role] += parameter.tensor.numel();
+  }
+  for (const auto& [role, count] : counts.parameters) {
+    EXPECT_EQ(count.total, by_role[role]) << name_of(role);
+    EXPECT_LE(count.active, count.total) << name_of(role);
+  }
   EXPECT_GT(counts.saved_values_per_token, 0);
 }
 
@@ -203,18 +209,18 @@ TEST_P(LayerContract, OptionsSurviveARoundTrip) {
 
 TEST_P(LayerContract, SavedParametersAndBuffersGiveTheSameOutput) {
   layer_->train();
-  std::vector<torch::Tensor> losses;
   for (int step = 0; step < 3; ++step) {
     const torch::NoGradGuard no_grad;
-    layer_->forward(residual_BTD_, losses);
+    ForwardPass pass;
+    layer_->forward(residual_BTD_, pass);
     layer_->after_optimizer_step();
   }
   const auto& kind = layer_kind(GetParam().letter);
-  const auto other = LayerFactories::instance()
-                         .get(kind.name, "layer kind")
-                         .entry.make(config_of(GetParam()),
-                                     {.position = 0, .attention_index = 0, .attention_layers = 2},
-                                     WeightSource(4, "layers.0."));
+  const auto other =
+      LayerFactories::instance()
+          .get(kind.name, "layer kind")
+          .entry.make(config_of(GetParam()), {.position = 0, .ordinal = 0, .count = 2},
+                      WeightSource(4, "layers.0."));
   const torch::NoGradGuard no_grad;
   EXPECT_GT(distance(run(*layer_, residual_BTD_), run(*other, residual_BTD_)), 1e-3);
   for (size_t i = 0; i < layer_->own_parameters().size(); ++i) {
@@ -231,10 +237,10 @@ TEST_P(LayerContract, SavedParametersAndBuffersGiveTheSameOutput) {
 }
 
 TEST_P(LayerContract, LossesOfItsOwnOnlyInTraining) {
-  std::vector<torch::Tensor> losses;
+  ForwardPass pass;
   layer_->eval();
-  layer_->forward(residual_BTD_, losses);
-  EXPECT_TRUE(losses.empty());
+  layer_->forward(residual_BTD_, pass);
+  EXPECT_TRUE(pass.auxiliary_losses.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(AllKinds, LayerContract, testing::ValuesIn(subjects()),

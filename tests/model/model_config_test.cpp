@@ -116,7 +116,9 @@ TEST(ModelConfig, LargestLogitDoesNotDependOnTheHeadSize) {
 TEST(ModelConfig, ShortWindowsTileAndTheLastLayerSeesAll) {
   const AttentionOptions options{.windows = "SSSL"};
   std::vector<int64_t> windows;
-  for (int i = 0; i < 7; ++i) windows.push_back(attention_window(options, 2048, i, 7));
+  for (int i = 0; i < 7; ++i) {
+    windows.push_back(attention_window(options, 2048, {.ordinal = i, .count = 7}));
+  }
   EXPECT_EQ(windows, (std::vector<int64_t>{1024, 1024, 1024, 2048, 1024, 1024, 2048}));
 }
 
