@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <system_error>
 
@@ -107,14 +108,24 @@ void sync_folder(const fs::path& folder) {
 }
 
 void replace_folder(const fs::path& temporary, const fs::path& final_name) {
-  // rename(2) cannot replace a folder that is not empty: move the old one aside first. A kill
-  // between the two renames leaves the old one under its ".tmp-" name, and the caller sees
-  // "absent", never half.
+  const auto sync_parent = [&] {
+    sync_path(final_name.has_parent_path() ? final_name.parent_path() : fs::path("."));
+  };
+  // rename(2) cannot replace a folder that is not empty, but the two can change places at once: a
+  // kill at any moment leaves one of them whole under the name.
+  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, final_name.c_str(), RENAME_EXCHANGE) ==
+      0) {
+    sync_parent();
+    fs::remove_all(temporary);
+    return;
+  }
+  // Nothing there to change places with, or a file system that cannot: the old one is moved aside
+  // first, and a kill between the two renames leaves it under its ".tmp-" name.
   const fs::path old = final_name.string() + ".tmp-old-" + std::to_string(::getpid());
   const bool had_old = fs::exists(final_name);
   if (had_old && ::rename(final_name.c_str(), old.c_str()) != 0) fail("rename", final_name, errno);
   if (::rename(temporary.c_str(), final_name.c_str()) != 0) fail("rename into", final_name, errno);
-  sync_path(final_name.has_parent_path() ? final_name.parent_path() : fs::path("."));
+  sync_parent();
   if (had_old) fs::remove_all(old);
 }
 

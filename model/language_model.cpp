@@ -30,10 +30,10 @@ LanguageModel::LanguageModel(const ModelConfig& config, base::RandomStream weigh
   Parts& parts = *parts_;
   parts.config = config;
   const uint64_t seed = weights.next();
-  const WeightSource source(seed, "");
+  const WeightSource source(seed, "", config.initialization);
   const std::vector<int64_t> table = {config.vocabulary_size, config.width};
   parts.embedding_VD =
-      register_parameter("embedding", source.fan_in_normal("embedding", table, config.width));
+      register_parameter("embedding", source.draw("embedding", table, config.width));
 
   const std::string letters = expand_pattern(config.pattern);
   const std::vector<LayerPlace> places = layer_places(letters);
@@ -41,13 +41,14 @@ LanguageModel::LanguageModel(const ModelConfig& config, base::RandomStream weigh
     const auto& kind = layer_kind(letters[static_cast<size_t>(place.position)]);
     const std::string prefix = "layers." + std::to_string(place.position) + "." + kind.name + ".";
     const auto& factory = LayerFactories::instance().get(kind.name, "layer kind");
-    auto layer = factory.entry.make(config, place, WeightSource(seed, prefix));
+    auto layer =
+        factory.entry.make(config, place, WeightSource(seed, prefix, config.initialization));
     register_module("layer" + std::to_string(place.position), layer);
     parts.layers.push_back(std::move(layer));
     parts.prefixes.push_back(prefix);
     parts.feed_forward_layers += !kind.entry.is_attention;
   }
-  parts.head_VD = register_parameter("head", source.fan_in_normal("head", table, config.width));
+  parts.head_VD = register_parameter("head", source.draw("head", table, config.width));
 }
 
 LanguageModel::~LanguageModel() = default;

@@ -22,14 +22,18 @@ namespace windtunnel::model {
 /// others as it was.
 class WeightSource {
  public:
-  WeightSource(uint64_t seed, std::string prefix) : seed_(seed), prefix_(std::move(prefix)) {}
+  /// `initialization` is that of ModelConfig.
+  WeightSource(uint64_t seed, std::string prefix, const std::string& initialization = "fan_in")
+      : seed_(seed), prefix_(std::move(prefix)), initialization_(initialization) {}
 
-  /// Normal with standard deviation 1 / sqrt(fan_in), cut off at three of them; on the CPU, fp32.
-  torch::Tensor fan_in_normal(const std::string& name, at::IntArrayRef sizes, int64_t fan_in) const;
+  /// Normal with standard deviation 1 / sqrt(fan_in) ("fan_in") or 1 / fan_in ("inverse_fan_in"),
+  /// cut off at three of them; on the CPU, fp32.
+  torch::Tensor draw(const std::string& name, at::IntArrayRef sizes, int64_t fan_in) const;
 
  private:
   uint64_t seed_;
   std::string prefix_;
+  std::string initialization_;
 };
 
 /// What the layers of one forward pass share.
@@ -72,6 +76,11 @@ class Layer : public torch::nn::Module {
 
  protected:
   torch::Tensor add_parameter(const std::string& name, ParameterRole role, torch::Tensor value);
+
+  /// x times a factor for depth; x itself where that is one.
+  static torch::Tensor scaled(const torch::Tensor& x, double factor) {
+    return factor == 1 ? x : x * factor;
+  }
 
  private:
   std::vector<Parameter> own_parameters_;

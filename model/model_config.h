@@ -8,6 +8,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "model/depth_scaling.h"
 
 namespace windtunnel::model {
 
@@ -18,10 +19,13 @@ base::Json layers_schema();
 struct ModelConfig {
   /// One letter per position, each attention or feed-forward; see pattern.h.
   std::string pattern = "*D*E";
+  int64_t dense_stem = 0;
   int64_t width = 64;
   int64_t context_tokens = 256;
   /// 0 stands for the corpus's; a resolved configuration always has the number.
   int64_t vocabulary_size = 0;
+  std::string initialization = "fan_in";
+  std::string depth_scaling = "none";
   /// Options of each layer kind under its letter: {"*": {...}, "E": {...}}.
   base::Json layers = base::Json::object();
 
@@ -30,6 +34,13 @@ struct ModelConfig {
     visit("pattern", self.pattern,
           {.help = "layer kinds in order, one letter each, e.g. *D*E or *D(*E)3",
            .source = "windtunnel list layers"});
+    visit("dense_stem", self.dense_stem,
+          {.help = "the first so many feed-forward layers of the pattern become dense (D); 0: as "
+                   "the pattern has them",
+           .unit = "layers",
+           .source = "Dai et al. 2024, arXiv:2401.06066",
+           .minimum = 0,
+           .maximum = 1024});
     visit("width", self.width,
           {.help = "size of the residual stream", .minimum = 8, .maximum = 65536});
     visit("context_tokens", self.context_tokens,
@@ -39,17 +50,28 @@ struct ModelConfig {
            .unit = "tokens",
            .minimum = 0,
            .maximum = 1 << 24});
+    visit(
+        "initialization", self.initialization,
+        {.help = "standard deviation of the initial weights, normal and cut off at three of them: "
+                 "1 / sqrt(fan in) or 1 / fan in",
+         .choices = {"fan_in", "inverse_fan_in"}});
+    visit(
+        "depth_scaling", self.depth_scaling,
+        {.help = "where layer l, counted from 1 among those of its sort, is scaled by 1 / sqrt(l), "
+                 "inputs of feed-forward layers named so by l^(-1/4)",
+         .choices = depth_scaling_names()});
     visit("layers", self.layers,
           {.help = "options of each layer kind, under its letter", .schema = layers_schema()});
   }
 };
 
-/// Fills in every default: canonical pattern, all options of the kinds the pattern uses (and only
+/// Fills in every default: canonical pattern with the dense stem in it (dense_stem is 0 then), all
+/// options of the kinds the pattern uses (and only
 /// those), the vocabulary if `corpus_vocabulary` > 0 and none is set. Sizes that are 0 and follow
 /// the width (heads, hidden units) stay 0, so that a resolved model can still be given another
 /// width. The vocabulary stays 0 where neither tells it; such a model can be checked but not built.
-/// Errors: ConfigError with every rule broken (illegal letters, heads that do not divide, K > E
-/// ...).
+/// Errors: ConfigError with every rule broken (illegal letters, heads that do not divide, K > E,
+/// a stem longer than the stack ...).
 ModelConfig resolve(const ModelConfig& config, int64_t corpus_vocabulary = 0);
 
 }  // namespace windtunnel::model

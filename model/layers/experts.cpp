@@ -9,6 +9,7 @@
 #include "kernels/expert_feed_forward.h"
 #include "kernels/linear.h"
 #include "kernels/rms_norm.h"
+#include "model/depth_scaling.h"
 #include "model/layer.h"
 #include "model/layer_kind.h"
 #include "model/router.h"
@@ -19,16 +20,16 @@ namespace {
 class Experts : public Layer {
  public:
   Experts(const ModelConfig& model, const LayerPlace& place, const WeightSource& weights)
-      : position_(place.position) {
+      : position_(place.position), scales_(depth_scales(model.depth_scaling, place.ordinal + 1)) {
     const auto options = layer_options<ExpertsOptions>(model, 'E');
     num_active_ = options.num_active;
     const int64_t width = model.width, experts = options.num_experts;
     const int64_t hidden = expert_hidden(options, model);
     router_matrix_ED_ = add_parameter("router", ParameterRole::kRouter,
-                                      weights.fan_in_normal("router", {experts, width}, width));
+                                      weights.draw("router", {experts, width}, width));
     const auto matrices = [&](const char* name, int64_t outputs, int64_t inputs) {
       return add_parameter(name, ParameterRole::kExpertMatrices,
-                           weights.fan_in_normal(name, {experts, outputs, inputs}, inputs));
+                           weights.draw(name, {experts, outputs, inputs}, inputs));
     };
     gate_EHD_ = matrices("gate", hidden, width);
     up_EHD_ = matrices("up", hidden, width);
@@ -41,7 +42,7 @@ class Experts : public Layer {
   }
 
   torch::Tensor forward(const torch::Tensor& residual_BTD, ForwardPass& pass) override {
-    const auto x_ND = kernels::rms_norm(residual_BTD).flatten(0, 1);
+    const auto x_ND = scaled(kernels::rms_norm(residual_BTD), scales_.feed_forward).flatten(0, 1);
     const auto wide = x_ND.scalar_type() == torch::kDouble ? torch::kDouble : torch::kFloat32;
     const auto logits_NE = kernels::linear(x_ND.to(wide), {router_matrix_ED_});
     const Routing routing = router_->route(logits_NE, num_active_);
@@ -50,9 +51,9 @@ class Experts : public Layer {
       load_since_step_E_.add_(routing.load_E);
       pass.auxiliary_losses.push_back(routing.auxiliary_loss);
     }
-    const auto y_ND = kernels::expert_feed_forward(residual_BTD.flatten(0, 1), x_ND,
-                                                   {gate_EHD_, up_EHD_, down_EDH_},
-                                                   routing.experts_NK, routing.weights_NK);
+    const auto y_ND = kernels::expert_feed_forward(
+        residual_BTD.flatten(0, 1), x_ND, {gate_EHD_, up_EHD_, down_EDH_}, routing.experts_NK,
+        scaled(routing.weights_NK, scales_.output));
     return y_ND.view_as(residual_BTD);
   }
 
@@ -77,6 +78,7 @@ class Experts : public Layer {
 
  private:
   int position_;
+  DepthScales scales_;
   int64_t num_active_ = 0;
   torch::Tensor router_matrix_ED_, gate_EHD_, up_EHD_, down_EDH_;
   std::shared_ptr<Router> router_;

@@ -1,12 +1,16 @@
 #include "base/files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdio>
 #include <fstream>
+#include <thread>
 
 #include "base/error.h"
 #include "tests/support/temporary_folder.h"
@@ -67,6 +71,28 @@ TEST(Files, AFolderIsReplacedAsAWhole) {
   EXPECT_TRUE(fs::exists(folder / "there/x"));
   EXPECT_FALSE(fs::exists(folder / "there/old"));
   EXPECT_FALSE(fs::exists(folder / "new"));
+}
+
+TEST(Files, AReplacedFolderIsThereAtEveryMoment) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "a");
+  fs::create_directories(folder / "b");
+  if (::renameat2(AT_FDCWD, (folder / "a").c_str(), AT_FDCWD, (folder / "b").c_str(),
+                  RENAME_EXCHANGE) != 0) {
+    GTEST_SKIP() << "this file system cannot let two folders change places";
+  }
+  std::atomic<bool> done = false;
+  int absent = 0;
+  std::thread watcher([&] {
+    while (!done) absent += !fs::exists(folder / "b");
+  });
+  for (int i = 0; i < 300; ++i) {
+    fs::create_directories(folder / "new");
+    replace_folder(folder / "new", folder / "b");
+  }
+  done = true;
+  watcher.join();
+  EXPECT_EQ(absent, 0);
 }
 
 TEST(Files, LeftoversOfAnInterruptedWriteAreSwept) {

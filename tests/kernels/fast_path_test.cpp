@@ -10,6 +10,7 @@
 #include "kernels/causal_attention.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/expert_feed_forward.h"
+#include "kernels/head_output.h"
 #include "kernels/linear.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rotary_norm.h"
@@ -112,6 +113,43 @@ TEST(FastPath, RotaryNorm) {
         [&](const Tensors& in) { return rotary_norm_reference(in[0], in[1], table, heads, 0.7); },
         {random({2, 9, heads.features()}, 6), torch::full({1}, 1.3)});
   }
+}
+
+TEST(FastPath, HeadOutput) {
+  const HeadLayout layouts[] = {{2, 1, 12}, {3, 3, 22}, {4, 2, 2}, {6, 2, 17}};
+  for (const auto& heads : layouts) {
+    const Tensors inputs = {random({2, 5, heads.query_heads * heads.head_size}, 11),
+                            random({2, 5, heads.kv_heads * heads.head_size}, 12),
+                            random({2, 5, heads.query_heads}, 13)};
+    for (const bool exclusive : {false, true}) {
+      const auto with = [&](auto operation) {
+        return [=](const Tensors& in) {
+          // Without the projection the values are not read; a sum gives them a gradient of zero.
+          return operation(in[0], in[1], in[2], heads, exclusive) + in[1].sum() * 0;
+        };
+      };
+      expect_same(with(head_output), with(head_output_reference), inputs);
+      const auto without_gate = [&](auto operation) {
+        return [=](const Tensors& in) {
+          return operation(in[0], in[1], torch::Tensor(), heads, exclusive) + in[1].sum() * 0;
+        };
+      };
+      expect_same(without_gate(head_output), without_gate(head_output_reference),
+                  {inputs[0], inputs[1]});
+    }
+  }
+}
+
+TEST(HeadOutput, ExclusiveHeadsAreOrthogonalToTheOwnValueAndAnotherPassChangesNothing) {
+  const HeadLayout heads{4, 2, 10};
+  const auto y = random({2, 3, 40}, 14), values = random({2, 3, 20}, 15);
+  const auto once = head_output(y, values, {}, heads, true);
+  const auto along = (once.view({2, 3, 2, 2, 10}) * values.view({2, 3, 2, 1, 10})).sum(-1);
+  EXPECT_LT(along.abs().max().item<float>(), 1e-5);
+  EXPECT_LT((head_output(once, values, {}, heads, true) - once).abs().max().item<float>(), 1e-5);
+  // A value of zero has no direction to take out.
+  const auto kept = head_output(y, torch::zeros_like(values), {}, heads, true);
+  EXPECT_TRUE(torch::equal(kept, y));
 }
 
 TEST(FastPath, RotaryNormHasAGradientAtGainZero) {

@@ -8,6 +8,7 @@
 #include "kernels/causal_attention.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/expert_feed_forward.h"
+#include "kernels/head_output.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rotary_norm.h"
 #include "kernels/swiglu.h"
@@ -61,6 +62,18 @@ TEST(Gradient, RotaryNorm) {
       [&](const torch::Tensor& x) { return rotary_norm(x, gain, table, heads, 1.7); }, qkv);
   expect_right_gradient(
       [&](const torch::Tensor& x) { return rotary_norm(qkv, x, table, heads, 1.7); }, gain);
+}
+
+TEST(Gradient, HeadOutput) {
+  const HeadLayout heads{4, 2, 3};
+  const auto values = random({2, 3, 6}), gates = random({2, 3, 4});
+  const auto y = random({2, 3, 12});
+  expect_right_gradient([&](const auto& in) { return head_output(in, values, gates, heads, true); },
+                        y);
+  expect_right_gradient([&](const auto& in) { return head_output(y, in, gates, heads, true); },
+                        values);
+  expect_right_gradient([&](const auto& in) { return head_output(y, values, in, heads, true); },
+                        gates);
 }
 
 TEST(Gradient, CausalAttention) {

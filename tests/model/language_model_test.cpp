@@ -42,7 +42,21 @@ std::vector<std::string> golden_names() {
 
 class GoldenModel : public testing::TestWithParam<std::string> {
  protected:
-  /// The model of the case with its weights filled in.
+  /// The model of the case with its weights filled in, in double to all of their digits.
+  std::unique_ptr<LanguageModel> make_double() const {
+    auto model = make();
+    model->to(torch::kDouble);
+    // make() rounded the weights through fp32; three digits need more. The router's bias stays
+    // rounded, but it only selects.
+    const torch::NoGradGuard no_grad;
+    for (const auto& parameter : model->parameters_with_roles()) {
+      torch::Tensor(parameter.tensor)
+          .copy_(tensor_of(golden().at(GetParam()).at("parameters").at(parameter.name))
+                     .view_as(parameter.tensor));
+    }
+    return model;
+  }
+
   std::unique_ptr<LanguageModel> make() const {
     const Json& json = golden().at(GetParam());
     auto model = std::make_unique<LanguageModel>(
@@ -78,18 +92,30 @@ class GoldenModel : public testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(GoldenModel, LogitsInDouble) {
-  const auto model = make();
-  model->to(torch::kDouble);
-  // to() rounded the weights through fp32 only where they were filled; three digits need more.
-  const torch::NoGradGuard no_grad;
+TEST_P(GoldenModel, LogitsInDouble) { expect_golden(*make_double(), 1e-10); }
+
+TEST_P(GoldenModel, GradientsInDouble) {
+  const auto model = make_double();
+  const Json& json = golden().at(GetParam());
+  const auto output = model->forward(tensor_of(json.at("tokens")).to(torch::kInt64));
+  auto loss =
+      (output.logits_BTV.flatten() * torch::arange(output.logits_BTV.numel(), torch::kDouble).cos())
+          .sum();
+  if (output.auxiliary_loss.defined()) loss = loss + output.auxiliary_loss;
+  loss.backward();
+  size_t checked = 0;
   for (const auto& parameter : model->parameters_with_roles()) {
-    torch::Tensor(parameter.tensor)
-        .copy_(tensor_of(golden().at(GetParam()).at("parameters").at(parameter.name))
-                   .view_as(parameter.tensor));
+    ASSERT_TRUE(json.at("gradients").contains(parameter.name)) << parameter.name;
+    for (const Json& entry : json.at("gradients").at(parameter.name)) {
+      const double expected = entry.at(1);
+      // Central differences with a step of 1e-6 carry about 1e-9 of rounding.
+      EXPECT_NEAR(parameter.tensor.grad().flatten()[entry.at(0).get<int64_t>()].item<double>(),
+                  expected, 1e-7 * std::max(1.0, std::abs(expected)))
+          << parameter.name;
+      ++checked;
+    }
   }
-  // The bias was filled in fp32; it only selects.
-  expect_golden(*model, 1e-10);
+  EXPECT_GT(checked, 5U);
 }
 
 TEST_P(GoldenModel, LogitsInSinglePrecision) { expect_golden(*make(), 2e-5); }
@@ -130,6 +156,37 @@ TEST(LanguageModel, ChangingOneLayerLeavesTheOthersWeights) {
     const bool is_changed = a[i].name.find("dense") != std::string::npos;
     EXPECT_EQ(torch::equal(a[i].tensor, b[i].tensor), !is_changed) << a[i].name;
   }
+}
+
+TEST(LanguageModel, LearnedMixingWeightsReportThemselvesAndTheirGradients) {
+  for (const char* kind : {"learned", "normalized", "residual"}) {
+    const ModelConfig config = resolve(
+        {.pattern = "(*D)3", .width = 16, .layers = {{"*", {{"value_mix", {{"kind", kind}}}}}}},
+        29);
+    LanguageModel model(config, base::RandomStream(4, "weights"));
+    model.forward(some_tokens()).logits_BTV.square().mean().backward();
+    std::map<std::string, double> second;
+    for (const LayerFigure& figure : model.layer_figures()) {
+      EXPECT_TRUE(figure.position == 2 || figure.position == 4) << "the first layer mixes nothing";
+      if (figure.position == 2) second[figure.name] = figure.value.item<double>();
+    }
+    ASSERT_EQ(second.size(), 4U) << kind;
+    const bool is_residual = std::string(kind) == "residual";
+    EXPECT_NEAR(second.at("value_mix.first"), is_residual ? 0 : 0.75, 1e-6);
+    EXPECT_NEAR(second.at("value_mix.own"), is_residual ? 1 : 0.25, 1e-6);
+    EXPECT_GT(second.at("value_mix.gradient_norm"), 0);
+    // A weight of zero lets nothing through to the first layer's values at first.
+    EXPECT_EQ(second.at("value_mix.first_gradient_rms") == 0, is_residual);
+  }
+}
+
+TEST(LanguageModel, InverseFanInMakesSmallerWeightsFromTheSameDraws) {
+  ModelConfig config = small_config();
+  const LanguageModel usual(config, base::RandomStream(4, "weights"));
+  config.initialization = "inverse_fan_in";
+  const LanguageModel small(config, base::RandomStream(4, "weights"));
+  const auto fan_in = static_cast<double>(config.width);
+  EXPECT_TRUE(torch::allclose(small.head_VD() * std::sqrt(fan_in), usual.head_VD()));
 }
 
 TEST(LanguageModel, InitialWeightsAreTruncatedNormals) {

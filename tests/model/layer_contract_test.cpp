@@ -22,6 +22,8 @@ struct Subject {
   std::string name;
   char letter;
   Json options = Json::object();
+  /// Of the two layers of a kind; the second sees all keys.
+  int ordinal = 0;
 };
 
 std::vector<Subject> subjects() {
@@ -30,6 +32,22 @@ std::vector<Subject> subjects() {
     all.push_back({kind.name, kind.entry.letter});
   }
   all.push_back({"attention_windowed", '*', {{"windows", "S"}, {"head_size", 2}, {"kv_heads", 2}}});
+  const auto mix = [](const char* kind) { return Json{{"value_mix", {{"kind", kind}}}}; };
+  for (const char* kind : {"fixed", "learned", "normalized", "residual"}) {
+    all.push_back({std::string("attention_mix_") + kind, '*', mix(kind), 1});
+  }
+  all.push_back({"attention_exclusive", '*', {{"exclusive", true}, {"kv_heads", 2}}});
+  for (const char* kind : {"sigmoid", "centered"}) {
+    all.push_back({std::string("attention_gate_") + kind, '*', {{"gate", {{"kind", kind}}}}});
+  }
+  all.push_back({"attention_all",
+                 '*',
+                 {{"exclusive", true},
+                  {"gate", {{"kind", "sigmoid"}}},
+                  {"value_mix", {{"kind", "fixed"}}},
+                  {"windows", "S"},
+                  {"short_window", 3}},
+                 1});
   for (const auto& router : RouterKinds::instance().kinds()) {
     all.push_back({"experts_" + router.name,
                    'E',
@@ -49,12 +67,15 @@ ModelConfig config_of(const Subject& subject) {
                   .layers = {{std::string(1, subject.letter), subject.options}}});
 }
 
-std::shared_ptr<Layer> make_layer(const Subject& subject) {
+LayerPlace place_of(const Subject& subject) {
+  return {.position = subject.ordinal, .ordinal = subject.ordinal, .count = 2};
+}
+
+std::shared_ptr<Layer> make_layer(const Subject& subject, uint64_t seed = 3) {
   const auto& kind = layer_kind(subject.letter);
   return LayerFactories::instance()
       .get(kind.name, "layer kind")
-      .entry.make(config_of(subject), {.position = 0, .ordinal = 0, .count = 2},
-                  WeightSource(3, "layers.0."));
+      .entry.make(config_of(subject), place_of(subject), WeightSource(seed, "layers.0."));
 }
 
 torch::Tensor random(at::IntArrayRef sizes, torch::ScalarType type = torch::kFloat32) {
@@ -62,9 +83,20 @@ torch::Tensor random(at::IntArrayRef sizes, torch::ScalarType type = torch::kFlo
   return torch::randn(sizes, generator, torch::TensorOptions(type));
 }
 
+/// What earlier layers would have left: values that, like theirs, depend on each token alone.
+ForwardPass pass_before(const Layer& layer, const torch::Tensor& residual_BTD) {
+  ForwardPass pass;
+  for (const auto& parameter : layer.own_parameters()) {
+    if (parameter.name == "value") {
+      pass.first_values_BTV = residual_BTD.narrow(-1, 0, parameter.tensor.size(0)).sin();
+    }
+  }
+  return pass;
+}
+
 torch::Tensor run(Layer& layer, const torch::Tensor& residual_BTD) {
   const torch::NoGradGuard no_grad;
-  ForwardPass pass;
+  ForwardPass pass = pass_before(layer, residual_BTD);
   return layer.forward(residual_BTD, pass);
 }
 
@@ -125,7 +157,7 @@ TEST_P(LayerContract, GradientsAreRightInDouble) {
   auto residual = random({2, 5, 8}, torch::kDouble).requires_grad_(true);
   const auto weights = random({2, 5, 8}, torch::kDouble);
   const auto loss_of = [&] {
-    ForwardPass pass;
+    ForwardPass pass = pass_before(*layer_, residual);
     auto loss = (layer_->forward(residual, pass) * weights).sum();
     for (const auto& extra : pass.auxiliary_losses) loss = loss + extra * 100;
     return loss;
@@ -156,9 +188,9 @@ TEST_P(LayerContract, SingleAndDoublePrecisionAgree) {
   auto single = residual_BTD_.clone().requires_grad_(true);
   auto wide = residual_BTD_.to(torch::kDouble).requires_grad_(true);
   const auto weights = random(residual_BTD_.sizes());
-  ForwardPass pass, twin_pass;
   const auto twin = make_layer(GetParam());
   twin->to(torch::kDouble);
+  ForwardPass pass = pass_before(*layer_, single), twin_pass = pass_before(*twin, wide);
   const auto output = layer_->forward(single, pass);
   const auto expected = twin->forward(wide, twin_pass);
   EXPECT_LT(distance(output, expected), kRounding);
@@ -185,7 +217,7 @@ TEST_P(LayerContract, CensusEqualsTheParameters) {
   const ModelConfig config = config_of(GetParam());
   const auto counts = layer_kind(GetParam().letter)
                           .entry.census(config.layers.at(std::string(1, GetParam().letter)), config,
-                                        {.position = 0, .ordinal = 0, .count = 2});
+                                        place_of(GetParam()));
   int64_t total = 0;
   for (const auto& parameter : layer_->own_parameters()) total += parameter.tensor.numel();
   EXPECT_EQ(counts.sum().total, total);
@@ -211,16 +243,11 @@ TEST_P(LayerContract, SavedParametersAndBuffersGiveTheSameOutput) {
   layer_->train();
   for (int step = 0; step < 3; ++step) {
     const torch::NoGradGuard no_grad;
-    ForwardPass pass;
+    ForwardPass pass = pass_before(*layer_, residual_BTD_);
     layer_->forward(residual_BTD_, pass);
     layer_->after_optimizer_step();
   }
-  const auto& kind = layer_kind(GetParam().letter);
-  const auto other =
-      LayerFactories::instance()
-          .get(kind.name, "layer kind")
-          .entry.make(config_of(GetParam()), {.position = 0, .ordinal = 0, .count = 2},
-                      WeightSource(4, "layers.0."));
+  const auto other = make_layer(GetParam(), 4);
   const torch::NoGradGuard no_grad;
   EXPECT_GT(distance(run(*layer_, residual_BTD_), run(*other, residual_BTD_)), 1e-3);
   for (size_t i = 0; i < layer_->own_parameters().size(); ++i) {
@@ -237,7 +264,7 @@ TEST_P(LayerContract, SavedParametersAndBuffersGiveTheSameOutput) {
 }
 
 TEST_P(LayerContract, LossesOfItsOwnOnlyInTraining) {
-  ForwardPass pass;
+  ForwardPass pass = pass_before(*layer_, residual_BTD_);
   layer_->eval();
   layer_->forward(residual_BTD_, pass);
   EXPECT_TRUE(pass.auxiliary_losses.empty());

@@ -7,6 +7,7 @@
 #include "model/kinds/dense.h"
 #include "model/kinds/experts.h"
 #include "model/layer_kind.h"
+#include "model/pattern.h"
 #include "model/router_kinds/sigmoid.h"
 
 namespace windtunnel::model {
@@ -82,6 +83,55 @@ TEST(ModelConfig, HeadsMustFit) {
   EXPECT_THAT(error_of({.layers = {{"*", {{"head_size", 16}, {"kv_heads", 3}}}}}),
               HasSubstr("model.layers.*.kv_heads = 3: must divide the number of query heads, "
                         "model.width / head_size = 4"));
+}
+
+TEST(ModelConfig, ValuesAreMixedFromAnEarlierLayer) {
+  const auto mix = [](int64_t from, const char* kind = "fixed") {
+    return ModelConfig{.pattern = "*D*E",
+                       .layers = {{"*", {{"value_mix", {{"kind", kind}, {"from_layer", from}}}}}}};
+  };
+  EXPECT_THAT(error_of(mix(0)), HasSubstr("model.layers.*.value_mix.from_layer = 0: must be at "
+                                          "least 1: attention layer 0 makes the values"));
+  EXPECT_THAT(error_of(mix(2)),
+              HasSubstr("model.layers.*.value_mix.from_layer = 2: must be below the number of "
+                        "attention layers in model.pattern, 2"));
+  EXPECT_EQ(error_of(mix(1)), "no error");
+  EXPECT_EQ(error_of(mix(0, "none")), "no error");
+}
+
+TEST(ModelConfig, AWindowFitsTheContext) {
+  EXPECT_THAT(error_of({.context_tokens = 64, .layers = {{"*", {{"short_window", 65}}}}}),
+              HasSubstr("model.layers.*.short_window = 65: must be at most model.context_tokens = "
+                        "64"));
+}
+
+TEST(ModelConfig, AStemFitsTheStackAndBecomesPartOfThePattern) {
+  EXPECT_EQ(resolve({.pattern = "(*E)4", .dense_stem = 2}).pattern, canonical_pattern("*D*D*E*E"));
+  EXPECT_EQ(resolve({.pattern = "(*E)4", .dense_stem = 2}).dense_stem, 0);
+  EXPECT_EQ(resolve({.pattern = "*EE*E", .dense_stem = 2}).pattern, canonical_pattern("*DD*E"));
+  EXPECT_EQ(resolve({.pattern = "(*D)2*E", .dense_stem = 3}).pattern, canonical_pattern("*D*D*D"));
+  EXPECT_THAT(
+      error_of({.pattern = "(*E)4", .dense_stem = 5}),
+      HasSubstr("model.dense_stem = 5: must be at most the number of feed-forward layers in "
+                "model.pattern, 4"));
+  EXPECT_THAT(error_of({.pattern = "(*D)2*E", .dense_stem = 1}),
+              HasSubstr("model.dense_stem = 1: model.pattern begins with 2 dense layers already"));
+}
+
+TEST(DepthScaling, EveryPlacementIsOneInTheFirstLayerAndSmallerInTheNext) {
+  const auto all = [](const DepthScales& s) {
+    return std::vector<double>{s.values, s.gate, s.feed_forward, s.output};
+  };
+  EXPECT_EQ(depth_scaling_names().size(), 9U);
+  for (const std::string& name : depth_scaling_names()) {
+    EXPECT_THAT(all(depth_scales(name, 1)), testing::Each(1.0)) << name;
+    const auto fourth = all(depth_scales(name, 4));
+    for (const double factor : fourth) {
+      EXPECT_TRUE(factor == 1 || factor == 0.5 || std::abs(factor - std::sqrt(0.5)) < 1e-12)
+          << name;
+    }
+    EXPECT_EQ(testing::Value(fourth, testing::Each(1.0)), name == "none") << name;
+  }
 }
 
 TEST(ModelConfig, VocabularyMustHoldTheCorpus) {
