@@ -38,14 +38,15 @@ Mass mass_below(double boundary, double sd, const Density& at) {
 
 }  // namespace
 
-std::vector<double> nominal_levels(const std::vector<int64_t>& looks, double alpha) {
-  base::check(!looks.empty() && looks.front() > 0, "a sequential test needs a look");
+std::vector<double> nominal_levels(const std::vector<double>& information_at_looks, double alpha) {
+  base::check(!information_at_looks.empty() && information_at_looks.front() > 0,
+              "a sequential test needs a look");
   base::check(alpha > 0 && alpha < 1, "the error of a sequential test lies in (0, 1)");
   std::vector<double> levels;
   Mass mass;
   double before = 0;  // information of the previous look
-  for (const int64_t look : looks) {
-    const double information = static_cast<double>(look) / static_cast<double>(looks.back());
+  for (const double absolute : information_at_looks) {
+    const double information = absolute / information_at_looks.back();
     base::check(information > before, "looks of a sequential test rise");
     const double spend = alpha * (information * information - before * before);
     const double sd = std::sqrt(information);

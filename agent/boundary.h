@@ -14,14 +14,14 @@
 //          which pays for looks at any time; p-values instead of z carry over to t statistics
 //          (Jennison & Turnbull 2000, 11.5).
 
-#include <cstdint>
 #include <vector>
 
 namespace windtunnel::agent {
 
-/// One-sided nominal p-value at each look; `looks` are sample sizes, rising.
+/// One-sided nominal p-value at each look. `information` is 1 over the variance of the estimate at
+/// each look, in any unit: sample sizes where every observation adds as much.
 ///
-/// Errors: logic_error if looks are empty or do not rise, or alpha is outside (0, 1).
-std::vector<double> nominal_levels(const std::vector<int64_t>& looks, double alpha);
+/// Errors: logic_error if it is empty, not positive or does not rise, or alpha is outside (0, 1).
+std::vector<double> nominal_levels(const std::vector<double>& information, double alpha);
 
 }  // namespace windtunnel::agent

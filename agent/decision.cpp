@@ -17,12 +17,30 @@ namespace {
 // A candidate is given up when its chance of still being kept falls below this.
 constexpr double kFutility = 0.05;
 
+/// Weight of the incumbent's further runs, and the variance of the difference over that of a pair.
+struct Weighting {
+  double weight = 0;
+  double variance = 1;
+};
+
+Weighting weighting(int64_t pairs, int64_t further, double seed_share) {
+  const auto n = static_cast<double>(pairs), k = static_cast<double>(further);
+  const double weight = (1 - seed_share) * k / (n + k);
+  return {weight, (2 - weight) / (2 * n)};
+}
+
+/// Runs of the incumbent beyond the pairs of a look.
+int64_t further_runs(const SequentialTest& test, int64_t pairs) {
+  return std::max<int64_t>(0, test.incumbent_runs - pairs);
+}
+
 struct Differences {
   double mean = 0;
-  double squares = 0;  // around the mean
+  double squares = 0;  // of the pairs around their mean
   int64_t count = 0;
 };
 
+/// Of the pairs alone.
 Differences differences_of(const std::vector<Pair>& pairs) {
   Differences all;
   for (const Pair& pair : pairs) {
@@ -37,6 +55,20 @@ Differences differences_of(const std::vector<Pair>& pairs) {
     all.squares += step * (value - all.mean);
   }
   return all;
+}
+
+/// The incumbent's mean over the pairs less that over its further runs: what the second knows
+/// better.
+double incumbent_excess(const Evidence& evidence) {
+  double paired = 0, further = 0;
+  for (const Pair& pair : evidence.pairs) paired += *pair.incumbent.bits_per_byte();
+  for (const study::RunRecord& record : evidence.more_incumbents) {
+    require_comparable(evidence.pairs.front().incumbent, record);
+    base::check(record.completed(), "only completed runs are compared");
+    further += *record.bits_per_byte();
+  }
+  return paired / static_cast<double>(evidence.pairs.size()) -
+         further / static_cast<double>(evidence.more_incumbents.size());
 }
 
 Noise::Variance pooled_with_own(const Noise& noise, const Differences& own) {
@@ -133,14 +165,23 @@ void require_comparable(const study::RunRecord& first, const study::RunRecord& s
       first.id, first.comparability_key, second.id, second.comparability_key));
 }
 
-SequentialTest plan_test(const DecisionRule& rule, int64_t slots, double share) {
-  SequentialTest test{.looks = {}, .levels = {}, .minimum_gain = rule.minimum_gain};
+SequentialTest plan_test(const DecisionRule& rule, int64_t slots, double share, double seed_share,
+                         int64_t incumbent_runs) {
+  SequentialTest test{.looks = {},
+                      .levels = {},
+                      .minimum_gain = rule.minimum_gain,
+                      .seed_share = seed_share,
+                      .incumbent_runs = incumbent_runs};
   const int64_t last = std::max(rule.min_pairs, rule.max_pairs);
   for (int64_t look = rule.min_pairs; look < last; look += std::max<int64_t>(1, slots)) {
     test.looks.push_back(look);
   }
   test.looks.push_back(last);
-  test.levels = nominal_levels(test.looks, share);
+  std::vector<double> information;
+  for (const int64_t look : test.looks) {
+    information.push_back(1 / weighting(look, further_runs(test, look), seed_share).variance);
+  }
+  test.levels = nominal_levels(information, share);
   return test;
 }
 
@@ -156,37 +197,45 @@ double next_share(const std::vector<study::Experiment>& history, const DecisionR
   return left / static_cast<double>(std::max<int64_t>(1, planned));
 }
 
-std::optional<study::Decision> judge(const std::vector<Pair>& pairs, const Noise& noise,
+std::optional<study::Decision> judge(const Evidence& evidence, const Noise& noise,
                                      const SequentialTest& test,
                                      const study::Prediction& prediction) {
-  const Differences own = differences_of(pairs);
+  const Differences own = differences_of(evidence.pairs);
   const auto look = std::find(test.looks.begin(), test.looks.end(), own.count);
   base::check(look != test.looks.end(), "a decision is made at a planned look");
   const bool is_last = own.count == test.looks.back();
   const Noise::Variance variance = pooled_with_own(noise, own);
   base::check(variance.degrees > 0, "a decision needs a measured noise");
 
+  const int64_t further = further_runs(test, own.count);
+  base::check(further == std::ssize(evidence.more_incumbents),
+              "the incumbent has the runs that the test was planned with");
+  const Weighting now = weighting(own.count, further, test.seed_share);
+  const double delta = own.mean + (further > 0 ? now.weight * incumbent_excess(evidence) : 0.0);
   const double sd = std::sqrt(variance.value);
-  const auto count = static_cast<double>(own.count);
   const double level = test.levels[static_cast<size_t>(look - test.looks.begin())];
-  const double reach = critical_t(level, variance.degrees) * sd / std::sqrt(count);
+  const double reach = critical_t(level, variance.degrees) * sd * std::sqrt(now.variance);
 
   study::Decision decision;
-  decision.delta_bits_per_byte = own.mean;
-  decision.interval_low = own.mean - reach;
-  decision.interval_high = own.mean + reach;
+  decision.delta_bits_per_byte = delta;
+  decision.interval_low = delta - reach;
+  decision.interval_high = delta + reach;
+  decision.standard_error_bits_per_byte = sd * std::sqrt(now.variance);
   decision.pairs = own.count;
+  for (const Pair& pair : evidence.pairs) decision.seeds.push_back(pair.candidate.seed);
   decision.noise_bits_per_byte = sd / std::sqrt(2.0);
   decision.prediction_covered =
-      prediction.interval_low <= own.mean && own.mean <= prediction.interval_high;
-  decision.throughput_change = throughput_change(pairs);
-  decision.observed = observed_figures(pairs);
+      prediction.interval_low <= delta && delta <= prediction.interval_high;
+  decision.throughput_change = throughput_change(evidence.pairs);
+  decision.observed = observed_figures(evidence.pairs);
   const std::string measured = fmt::format(
-      "{:+.4f} bits per byte [{:+.4f}, {:+.4f}] over {} pairs, sd of a pair {:.4f} with {} degrees "
-      "of freedom",
-      own.mean, own.mean - reach, own.mean + reach, own.count, sd, variance.degrees);
+      "{:+.4f} bits per byte [{:+.4f}, {:+.4f}] over {} pairs{}, sd of a pair {:.4f} with {} "
+      "degrees of freedom",
+      delta, delta - reach, delta + reach, own.count,
+      further > 0 ? fmt::format(" and {} further runs of the incumbent", further) : "", sd,
+      variance.degrees);
 
-  if (own.mean + reach < -test.minimum_gain) {
+  if (delta + reach < -test.minimum_gain) {
     decision.verdict = study::verdict::kKeep;
     decision.reason = measured + fmt::format(": the whole interval is below {:.4f}",
                                              test.minimum_gain > 0 ? -test.minimum_gain : 0.0);
@@ -198,12 +247,14 @@ std::optional<study::Decision> judge(const std::vector<Pair>& pairs, const Noise
                                              test.minimum_gain > 0 ? -test.minimum_gain : 0.0);
     return decision;
   }
-  const auto final_count = static_cast<double>(test.looks.back());
-  const int64_t final_degrees = variance.degrees + test.looks.back() - own.count;
+  const int64_t final_pairs = test.looks.back();
+  const double final_variance =
+      weighting(final_pairs, further_runs(test, final_pairs), test.seed_share).variance;
+  const int64_t final_degrees = variance.degrees + final_pairs - own.count;
   const double final_reach =
-      critical_t(test.levels.back(), final_degrees) * sd / std::sqrt(final_count);
-  const double still_open = sd * std::sqrt(1 / count - 1 / final_count);
-  const double distance = -test.minimum_gain - final_reach - own.mean;
+      critical_t(test.levels.back(), final_degrees) * sd * std::sqrt(final_variance);
+  const double still_open = sd * std::sqrt(now.variance - final_variance);
+  const double distance = -test.minimum_gain - final_reach - delta;
   const double chance = still_open > 0 ? normal_below(distance / still_open) : 0.0;
   if (chance >= kFutility) return std::nullopt;
   decision.reason = measured + fmt::format(": the chance of a keep within {} pairs is {:.1f} %",
@@ -220,11 +271,10 @@ study::Decision without_comparison(const char* verdict, const std::string& reaso
 
 std::optional<double> expected_difference(const study::Decision& decision) {
   if (decision.verdict != study::verdict::kKeep || !decision.delta_bits_per_byte ||
-      !decision.interval_high || !decision.noise_bits_per_byte || decision.pairs < 1) {
+      !decision.interval_high || !decision.standard_error_bits_per_byte) {
     return std::nullopt;
   }
-  const double se =
-      *decision.noise_bits_per_byte * std::sqrt(2.0 / static_cast<double>(decision.pairs));
+  const double se = *decision.standard_error_bits_per_byte;
   if (se <= 0) return decision.delta_bits_per_byte;
   const double z = -*decision.delta_bits_per_byte / se;
   const double threshold = (*decision.interval_high - *decision.delta_bits_per_byte) / se;

@@ -1,11 +1,19 @@
 #pragma once
 // The keep gate: is a candidate better than the incumbent by more than noise can feign?
 //
-// Candidate and incumbent run with the same seeds; d_s = candidate_s - incumbent_s. At fixed looks
-// (min_pairs, then as many pairs more as there are slots, up to max_pairs) the mean of d is held
-// against a group-sequential boundary (boundary.h) with Student's t: the variance of a pair is the
-// noise measured so far (noise.h) pooled with the scatter of the candidate's own pairs, its degrees
-// of freedom are the sum.
+// Candidate and incumbent run with the same n seeds, and the incumbent with k more. With runs
+// y_cs = configuration_c + seed_s + e_cs, of which the seed explains the share r of the variance,
+// the difference with the least variance is
+//
+//   delta = candidate_n - (1 - w) incumbent_n - w incumbent_k,   w = (1 - r) k / (n + k)
+//   var(delta) = v (2 - w) / (2 n),                              v = variance of a pair
+//
+// (means over those runs; the best linear unbiased estimate of the mixed model): the mean paired
+// difference where seeds explain everything or there are no further runs, the plain difference of
+// means where they explain nothing. At fixed looks (min_pairs, then as many pairs more as there are
+// slots, up to max_pairs) it is held against a group-sequential boundary (boundary.h) with
+// Student's t: v is the noise measured so far (noise.h) pooled with the scatter of the candidate's
+// own pairs, its degrees of freedom are the sum.
 //
 //   keep      upper end of the interval < -minimum_gain, the interval being mean -+ t(level) se
 //   discard   the last look is reached; or, earlier, the chance that it would still be kept is
@@ -49,20 +57,32 @@ struct SequentialTest {
   std::vector<int64_t> looks;
   std::vector<double> levels;
   double minimum_gain = 0;
+  /// The r and n + k that the looks were planned with; they stay for the whole experiment.
+  double seed_share = 0;
+  int64_t incumbent_runs = 0;
 };
 
-/// `share` is the experiment's part of 1 - confidence.
-SequentialTest plan_test(const DecisionRule& rule, int64_t slots, double share);
+/// `share` is the experiment's part of 1 - confidence; `incumbent_runs` the completed runs that the
+/// incumbent has.
+SequentialTest plan_test(const DecisionRule& rule, int64_t slots, double share,
+                         double seed_share = 0, int64_t incumbent_runs = 0);
 
 /// The share of 1 - confidence that the next experiment may use, from the decided ones before it.
 double next_share(const std::vector<study::Experiment>& history, const DecisionRule& rule,
                   int64_t planned_experiments);
 
-/// Decides on pairs of completed runs, as many as one of the looks; nullopt: run up to the next
-/// look. The verdict is keep or discard. `noise` must not contain the candidate's runs.
+/// What a candidate is judged on: pairs of completed runs, as many as one of the looks, and
+/// completed runs of the incumbent with other seeds.
+struct Evidence {
+  std::vector<Pair> pairs;
+  std::vector<study::RunRecord> more_incumbents;
+};
+
+/// nullopt: run up to the next look. The verdict is keep or discard. `noise` must not contain the
+/// candidate's runs.
 ///
 /// Errors: NotComparable; logic_error if a run is not completed or seeds differ.
-std::optional<study::Decision> judge(const std::vector<Pair>& pairs, const Noise& noise,
+std::optional<study::Decision> judge(const Evidence& evidence, const Noise& noise,
                                      const SequentialTest& test,
                                      const study::Prediction& prediction);
 

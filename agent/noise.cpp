@@ -1,5 +1,6 @@
 #include "agent/noise.h"
 
+#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -41,48 +42,39 @@ std::vector<Row> table_of(const std::vector<study::RunRecord>& records, const st
 }
 
 /// Residual sum of squares of the additive model and its degrees of freedom.
+///
+/// The effects of the configurations are put out of the normal equations: what is left has one
+/// unknown for each seed, of which there are few however many runs there are. With R_c the runs of
+/// configuration c, row and column s stand for a seed:
+///   (diag(n_s) - sum over c of 1_c 1_c' / |R_c|) effect = sum over c in s of (y_cs - mean_c).
 Noise::Variance residual_of_additive_model(const std::vector<Row>& rows) {
-  std::vector<double> row_effect(rows.size(), 0.0);
-  std::map<int64_t, double> seed_effect;
-  size_t cells = 0;
+  std::map<int64_t, Eigen::Index> place_of;
+  int64_t cells = 0;
   for (const Row& row : rows) {
-    for (const auto& [seed, value] : row) seed_effect[seed] = 0;
-    cells += row.size();
+    cells += std::ssize(row);
+    for (const auto& [seed, value] : row) place_of.try_emplace(seed, std::ssize(place_of));
   }
-  // Least squares by alternating means; each pass lowers the sum of squares.
-  constexpr int kMostPasses = 500;
-  double largest_move = 1;
-  for (int pass = 0; pass < kMostPasses && largest_move > 1e-10; ++pass) {
-    largest_move = 0;
-    for (size_t index = 0; index < rows.size(); ++index) {
-      double sum = 0;
-      for (const auto& [seed, value] : rows[index]) sum += value - seed_effect[seed];
-      row_effect[index] = sum / static_cast<double>(rows[index].size());
-    }
-    std::map<int64_t, std::pair<double, int>> sums;
-    for (size_t index = 0; index < rows.size(); ++index) {
-      for (const auto& [seed, value] : rows[index]) {
-        sums[seed].first += value - row_effect[index];
-        sums[seed].second += 1;
+  Eigen::MatrixXd normal = Eigen::MatrixXd::Zero(std::ssize(place_of), std::ssize(place_of));
+  Eigen::VectorXd right = Eigen::VectorXd::Zero(std::ssize(place_of));
+  double squares = 0;
+  for (const Row& row : rows) {
+    const double mean = mean_of(row);
+    squares += squares_around_mean(row);
+    for (const auto& [seed, value] : row) {
+      const Eigen::Index place = place_of.at(seed);
+      right[place] += value - mean;
+      normal(place, place) += 1;
+      for (const auto& [other, ignored] : row) {
+        normal(place, place_of.at(other)) -= 1 / static_cast<double>(row.size());
       }
     }
-    for (const auto& [seed, sum] : sums) {
-      const double effect = sum.first / sum.second;
-      largest_move = std::max(largest_move, std::abs(effect - seed_effect[seed]));
-      seed_effect[seed] = effect;
-    }
   }
-  double squares = 0;
-  for (size_t index = 0; index < rows.size(); ++index) {
-    for (const auto& [seed, value] : rows[index]) {
-      const double residual = value - row_effect[index] - seed_effect[seed];
-      squares += residual * residual;
-    }
-  }
-  // Rows that share no seed, even through others, would make this too small, which is the careful
-  // side; candidates always share their incumbent's seeds.
-  const auto parameters = static_cast<int64_t>(rows.size() + seed_effect.size()) - 1;
-  return {squares, std::max<int64_t>(0, static_cast<int64_t>(cells) - parameters)};
+  // Of less than full rank: a constant may move between configurations and seeds, in each group of
+  // rows that shares no seed with the others.
+  const Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> solved(normal);
+  squares = std::max(0.0, squares - right.dot(solved.solve(right)));
+  const int64_t degrees = cells - std::ssize(rows) - static_cast<int64_t>(solved.rank());
+  return {squares, std::max<int64_t>(0, degrees)};
 }
 
 }  // namespace
@@ -122,6 +114,11 @@ Noise::Variance Noise::pair_variance() const {
       baseline_sd ? 2 * *baseline_sd * *baseline_sd * static_cast<double>(baseline_degrees) : 0.0;
   const int64_t degrees = pair_degrees + baseline_degrees;
   return {degrees > 0 ? (pairs + alone) / static_cast<double>(degrees) : 0.0, degrees};
+}
+
+double Noise::seed_share() const {
+  if (!pair_sd || !run_sd || *run_sd <= 0) return 0;
+  return std::clamp(1 - *pair_sd * *pair_sd / (2 * *run_sd * *run_sd), 0.0, 1.0);
 }
 
 }  // namespace windtunnel::agent

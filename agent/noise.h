@@ -55,6 +55,10 @@ struct Noise {
   /// 2 baseline_sd^2. The second is the variance of a pair that shares nothing, so it can only be
   /// too careful; it carries the first decisions and fades as pairs come in.
   Variance pair_variance() const;
+
+  /// Share of the variance of a run that its seed explains whatever the configuration, in [0, 1]:
+  /// 1 - pair_sd^2 / (2 run_sd^2). 0 while it is not known, which is the careful side.
+  double seed_share() const;
 };
 
 /// The noise of one comparability key; other records and unfinished ones are passed over. The first

@@ -118,6 +118,7 @@ struct Guardrails {
 struct DecisionRule {
   int64_t min_pairs = 2;
   int64_t max_pairs = 4;
+  int64_t incumbent_runs = 4;
   double confidence = 0.9;
   double minimum_gain = 0;
 
@@ -127,6 +128,11 @@ struct DecisionRule {
           {.help = "seeds compared before a decision", .minimum = 1, .maximum = 64});
     visit("max_pairs", self.max_pairs,
           {.help = "seeds compared at most", .minimum = 1, .maximum = 64});
+    visit("incumbent_runs", self.incumbent_runs,
+          {.help = "runs of the incumbent, on seeds that had no part in choosing it, before "
+                   "candidates are compared with it; those beyond the pairs make it less noisy",
+           .minimum = 0,
+           .maximum = 256});
     visit("confidence", self.confidence,
           {.help = "probability that a night of changes that change nothing keeps none",
            .exclusive_minimum = 0.5,

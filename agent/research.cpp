@@ -81,6 +81,8 @@ class Night {
         settle(experiments_.back());
       } else if (const auto reason = stop_reason_now()) {
         return stop(*reason);
+      } else if (measure_incumbent()) {
+        continue;
       } else if (!propose()) {
         return stop(stop_reason::kNoProposals);
       }
@@ -229,7 +231,9 @@ class Night {
     read_journal();
     const study::RunConfig config = runnable(baseline_config_);
     std::vector<study::PlannedRun> plan;
-    for (int64_t seed = 1; seed <= program_.night.baseline_replicates; ++seed) {
+    const int64_t replicates =
+        std::max(program_.night.baseline_replicates, program_.decision.incumbent_runs);
+    for (int64_t seed = 1; seed <= replicates; ++seed) {
       plan.push_back(planned_run(0, config, seed));
     }
     const bool is_new =
@@ -253,6 +257,61 @@ class Night {
     const Noise noise = noise_without(std::nullopt);
     view_.line(fmt::format("baseline: {:.4f} bits per byte over {} seeds, sd of one run {:.4f}",
                            *mean_bits_per_byte(runs_, 0), completed, *noise.run_sd));
+  }
+
+  // --- The incumbent ----------------------------------------------------------------------------
+
+  /// The first seed that had no part in choosing the incumbent: the runs by which it won are better
+  /// than it is.
+  int64_t first_seed() const {
+    if (incumbent_ == 0) return 1;
+    const auto& seeds = experiments_.at(static_cast<size_t>(incumbent_) - 1).decision->seeds;
+    return *std::max_element(seeds.begin(), seeds.end()) + 1;
+  }
+
+  bool is_measured_seed(int64_t seed) const {
+    return seed >= first_seed() && seed < first_seed() + program_.decision.incumbent_runs;
+  }
+
+  /// Measures a new incumbent on seeds of its own; false if that is done.
+  bool measure_incumbent() {
+    if (incumbent_ == 0) return false;
+    const study::RunConfig config = runnable(incumbent_config_);
+    std::vector<study::PlannedRun> plan;
+    for (int64_t seed = first_seed(); is_measured_seed(seed); ++seed) {
+      const JournalRun* known = find_run(run_id(incumbent_, seed));
+      if (!known || !known->record) plan.push_back(planned_run(incumbent_, config, seed));
+    }
+    if (plan.empty()) return false;
+    run_all(plan, "incumbent", incumbent_);
+    return true;
+  }
+
+  /// Completed runs of the incumbent on the seeds by which it is measured, but for `seeds`.
+  std::vector<RunRecord> measured_incumbents(const std::set<int64_t>& seeds = {}) const {
+    std::vector<RunRecord> records;
+    for (const JournalRun& run : runs_) {
+      if (run.experiment == incumbent_ && run.record && run.record->completed() &&
+          is_measured_seed(run.record->seed) && !seeds.contains(run.record->seed)) {
+        records.push_back(*run.record);
+      }
+    }
+    return records;
+  }
+
+  /// From what was known before the experiment began, so that an interruption changes nothing:
+  /// neither the candidate's runs nor those that the incumbent made for it.
+  double seed_share_before(int64_t experiment) const {
+    std::vector<RunRecord> records;
+    for (const JournalRun& run : runs_) {
+      if (!run.experiment || run.experiment == experiment || !run.record) continue;
+      if (run.experiment == incumbent_ && run.record->seed >= first_seed() &&
+          !is_measured_seed(run.record->seed)) {
+        continue;
+      }
+      records.push_back(*run.record);
+    }
+    return measure_noise(records, first_baseline().comparability_key).seed_share();
   }
 
   // --- One experiment ---------------------------------------------------------------------------
@@ -321,7 +380,8 @@ class Night {
     const std::vector<Experiment> history(experiments_.begin(), experiments_.end() - 1);
     const SequentialTest test =
         plan_test(program_.decision, program_.slots,
-                  next_share(history, program_.decision, program_.night.experiments));
+                  next_share(history, program_.decision, program_.night.experiments),
+                  seed_share_before(experiment.number), std::ssize(measured_incumbents()));
     // Looks that were passed before an interruption stay passed: the candidate's next run is always
     // the first thing that is journalled after an undecided look.
     const int64_t known = std::count_if(runs_.begin(), runs_.end(), [&](const JournalRun& run) {
@@ -333,8 +393,11 @@ class Night {
       if (!paired.problem.empty()) {
         return without_comparison(study::verdict::kFailed, paired.problem);
       }
-      const auto decision = judge(paired.pairs, noise_without(experiment.number), test,
-                                  experiment.proposal.prediction);
+      std::set<int64_t> seeds;
+      for (const Pair& pair : paired.pairs) seeds.insert(pair.incumbent.seed);
+      const auto decision =
+          judge({paired.pairs, measured_incumbents(seeds)}, noise_without(experiment.number), test,
+                experiment.proposal.prediction);
       if (decision) return diagnosed(*decision, paired.pairs, config);
     }
     throw std::logic_error("internal error: the last look did not decide");
@@ -351,10 +414,11 @@ class Night {
     const study::RunConfig incumbent_config = runnable(incumbent_config_);
     while (true) {
       std::vector<int64_t> seeds;
-      for (int64_t seed = 1; std::ssize(seeds) < count; ++seed) {
+      for (int64_t seed = first_seed(); std::ssize(seeds) < count; ++seed) {
         const JournalRun* known = find_run(run_id(incumbent_, seed));
         if (!known || !known->record || known->record->completed()) seeds.push_back(seed);
-        if (seed > 2 * program_.decision.max_pairs + program_.night.baseline_replicates) {
+        if (seed - first_seed() >
+            2 * program_.decision.max_pairs + program_.night.baseline_replicates) {
           return {.pairs = {},
                   .problem = "too few runs of the incumbent completed to compare with; " +
                              how_it_ended(*find_run(run_id(incumbent_, seed))->record)};

@@ -76,6 +76,10 @@ struct Decision {
   std::optional<double> interval_low;
   std::optional<double> interval_high;
   int64_t pairs = 0;
+  /// Those seeds. A kept change is measured anew on others before it is the one to beat.
+  std::vector<int64_t> seeds;
+  /// Of the difference.
+  std::optional<double> standard_error_bits_per_byte;
   /// Standard deviation of one run over seeds that the rule used.
   std::optional<double> noise_bits_per_byte;
   /// Whether the predicted 80 % interval holds the measured difference.
@@ -93,6 +97,9 @@ struct Decision {
     visit("interval_low", self.interval_low, {.help = "of the difference"});
     visit("interval_high", self.interval_high, {.help = "of the difference"});
     visit("pairs", self.pairs, {.help = "seeds compared"});
+    visit("seeds", self.seeds, {.help = "which seeds"});
+    visit("standard_error_bits_per_byte", self.standard_error_bits_per_byte,
+          {.help = "of the difference"});
     visit("noise_bits_per_byte", self.noise_bits_per_byte, {.help = "sd of one run over seeds"});
     visit("prediction_covered", self.prediction_covered, {.help = "80 % interval held it"});
     visit("throughput_change", self.throughput_change, {.help = "relative, tokens per second"});

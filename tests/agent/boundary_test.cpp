@@ -17,8 +17,8 @@ TEST(Boundary, EqualsAnIndependentIntegration) {
   const base::Json cases =
       base::read_json(WINDTUNNEL_SOURCE_DIR "/tests/golden/sequential_boundary.json");
   for (const base::Json& example : cases) {
-    const auto levels = nominal_levels(example["looks"].get<std::vector<int64_t>>(),
-                                       example["alpha"].get<double>());
+    const auto levels =
+        nominal_levels(example["looks"].get<std::vector<double>>(), example["alpha"].get<double>());
     const auto expected = example["levels"].get<std::vector<double>>();
     ASSERT_EQ(levels.size(), expected.size());
     for (size_t look = 0; look < levels.size(); ++look) {
@@ -35,7 +35,7 @@ TEST(Boundary, OneLookGetsTheWholeError) {
 TEST(Boundary, AllLooksTogetherErrAsOftenAsStated) {
   const std::vector<int64_t> looks = {2, 4, 6, 8};
   constexpr double kAlpha = 0.1;
-  const auto levels = nominal_levels(looks, kAlpha);
+  const auto levels = nominal_levels({looks.begin(), looks.end()}, kAlpha);
   base::RandomStream draws(7, "boundary");
   constexpr int kTrials = 40000;
   int crossed = 0;

@@ -27,6 +27,7 @@ using study::RunRequest;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using tests::ScriptedRunner;
 
 constexpr double kRunSd = 0.02;
@@ -305,6 +306,7 @@ TEST(Research, AMissingSeedOfTheIncumbentIsRunForThePair) {
   Study study;
   Program program = small_program();
   program.night.baseline_replicates = 2;
+  program.decision.incumbent_runs = 2;
   program.night.experiments = 1;
   program.queue = {idea(learning_rate(0.03))};
   ScriptedRunner runner(study.folder.path(), 2, [](const RunRequest& request, RunRecord& record) {
@@ -318,6 +320,30 @@ TEST(Research, AMissingSeedOfTheIncumbentIsRunForThePair) {
   EXPECT_THAT(runner.started, Contains("baseline-s3"));
   EXPECT_THAT(runner.started, Contains("baseline-s4"));
   EXPECT_EQ(study.journal->experiments()[0].decision->pairs, 4);
+}
+
+TEST(Research, AKeptChangeIsMeasuredOnSeedsThatDidNotChooseItBeforeItIsTheOneToBeat) {
+  Study study;
+  Program program = small_program();
+  program.night.experiments = 2;
+  program.decision.incumbent_runs = 3;
+  program.queue = {idea(learning_rate(0.03)), idea(learning_rate(0.04))};
+  ScriptedRunner runner(study.folder.path(), 2, [](const RunRequest& request, RunRecord& record) {
+    complete(request, record, 0);
+    const double luck = 0.001 * static_cast<double>(request.config.train.seed % 3);
+    record.evaluation->bits_per_byte = 2.5 + luck - (request.purpose == "candidate" ? 0.3 : 0.0);
+  });
+  study.night(program, runner);
+  const auto experiments = study.journal->experiments();
+  ASSERT_EQ(experiments[0].decision->verdict, "keep");
+  EXPECT_EQ(experiments[0].decision->seeds, (std::vector<int64_t>{1, 2}));
+  for (const char* run : {"e001-s3", "e001-s4", "e001-s5"}) {
+    EXPECT_THAT(runner.started, Contains(run)) << "measured anew";
+  }
+  EXPECT_THAT(runner.started, Contains("e002-s3"));
+  EXPECT_THAT(runner.started, Not(Contains("e002-s1")));
+  ASSERT_EQ(experiments[1].parent, 1);
+  EXPECT_EQ(experiments[1].decision->seeds.front(), 3);
 }
 
 TEST(Research, WithoutABaselineThereIsNoNight) {

@@ -32,6 +32,7 @@ int64_t decided(Journal& journal, const char* verdict, double delta) {
   decision.interval_low = delta - 0.02;
   decision.interval_high = delta + 0.02;
   decision.pairs = 4;
+  decision.standard_error_bits_per_byte = 0.007;
   decision.noise_bits_per_byte = 0.01;
   journal.decide(number, decision);
   return number;
