@@ -167,9 +167,10 @@ TEST(Structure, EveryFileOfAKindsFolderRegistersExactlyOneKind) {
           << path << " is in a folder of kinds and registers " << count;
     }
   }
-  for (const char* folder : {"agent/proposers", "agent/vetoes", "cli/commands", "corpus/extractors",
-                             "model/kinds", "model/layers", "model/router_kinds", "model/routers",
-                             "report/figures", "scaling/laws", "trainer/optimizers"}) {
+  for (const char* folder :
+       {"agent/proposers", "agent/vetoes", "cli/commands", "corpus/extractors", "model/kinds",
+        "model/layers", "model/router_kinds", "model/routers", "report/figures", "scaling/laws",
+        "study/objective_kinds", "trainer/objectives", "trainer/optimizers"}) {
     EXPECT_TRUE(kinds_folders.contains(folder)) << folder << " registers nothing";
   }
 }
