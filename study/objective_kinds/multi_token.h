@@ -21,7 +21,7 @@ struct MultiTokenOptions {
            .maximum = 64});
     visit("weight", self.weight,
           {.help = "of the mean loss of the heads beside the cross-entropy, after the ramp",
-           .source = "DeepSeek-AI 2024, arXiv:2412.19437, section 4.2",
+           .source = "DeepSeek-AI 2024, arXiv:2412.19437",
            .exclusive_minimum = 0,
            .maximum = 100});
     visit("ramp_start", self.ramp_start,

@@ -19,7 +19,7 @@ struct NumberTokensOptions {
     visit("distance", self.distance,
           {.help = "wasserstein: expected distance of the value; squared: squared distance of the "
                    "expected value",
-           .source = "Zausinger et al. 2025, arXiv:2411.02083, eq. 2 and 4",
+           .source = "Zausinger et al. 2025, arXiv:2411.02083",
            .choices = {"wasserstein", "squared"}});
   }
 };

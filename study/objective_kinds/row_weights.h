@@ -14,7 +14,7 @@ struct RowWeightsOptions {
           {.help = "a row counts as exp(strength x its loss above the step's mean); above 0 hard "
                    "rows count more, below 0 easy ones; 0: off",
            .unit = "per nat",
-           .source = "Li et al. 2021, arXiv:2007.01162, eq. 3",
+           .source = "Li et al. 2021, arXiv:2007.01162",
            .minimum = -100,
            .maximum = 100});
   }

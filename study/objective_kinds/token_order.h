@@ -13,7 +13,7 @@ struct TokenOrderOptions {
   static void describe(Self& self, Visitor& visit) {
     visit("weight", self.weight,
           {.help = "of the ranking loss beside the cross-entropy; 0: off",
-           .source = "Zuhri et al. 2025, arXiv:2508.19228, eq. 5",
+           .source = "Zuhri et al. 2025, arXiv:2508.19228",
            .minimum = 0,
            .maximum = 100});
     visit("window", self.window,

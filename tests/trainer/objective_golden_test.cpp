@@ -175,7 +175,7 @@ TEST(GoldenObjectives, CenteringAfterAStep) {
   test.model.head_VD().copy_(tensor_of(golden()["centering"]["head"]));
   test.objective->after_optimizer_step();
   EXPECT_LT(largest_difference(test.model.head_VD(), tensor_of(golden()["centering"]["after"])),
-            1e-14);
+            kTolerance);
   EXPECT_FALSE(test.objective->extra_loss({.step = test.step}).defined());
 }
 

@@ -5,7 +5,7 @@
 //
 // over the distinct tokens of the next `window` places of the row; all others have y = -inf. This
 // is the ListNet ranking loss; window - distance, as published, is the same to a softmax. Source:
-// Zuhri et al. 2025, arXiv:2508.19228, eq. 4 and 5. Cost:   6 V D FLOPs per token; logits of the
+// Zuhri et al. 2025, arXiv:2508.19228. Cost:   6 V D FLOPs per token; logits of the
 // size of the model's.
 //
 // B rows, T tokens, D width, V vocabulary, W window.
