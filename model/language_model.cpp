@@ -53,19 +53,24 @@ LanguageModel::LanguageModel(const ModelConfig& config, base::RandomStream weigh
 
 LanguageModel::~LanguageModel() = default;
 
-ModelOutput LanguageModel::forward(const torch::Tensor& tokens_BT) {
+ModelOutput LanguageModel::forward(const torch::Tensor& tokens_BT, const Disturbance& disturb) {
   const Parts& parts = *parts_;
   base::check(tokens_BT.dim() == 2 && tokens_BT.size(1) <= parts.config.context_tokens,
               "tokens must have the shape [B, T] with T at most context_tokens");
   // Double weights (gradient checks) compute in double.
   const auto type =
       parts.embedding_VD.scalar_type() == torch::kDouble ? torch::kDouble : parts.compute_type;
-  auto residual_BTD = kernels::rms_norm(torch::embedding(parts.embedding_VD, tokens_BT).to(type));
+  const auto disturbed = [&](NoiseSite site, const torch::Tensor& x_BTD) {
+    return disturb ? disturb(site, x_BTD) : x_BTD;
+  };
+  const auto embedded_BTD =
+      disturbed(NoiseSite::kEmbedding, torch::embedding(parts.embedding_VD, tokens_BT).to(type));
+  auto residual_BTD = disturbed(NoiseSite::kNormalized, kernels::rms_norm(embedded_BTD));
   ForwardPass pass;
   pass.tokens_BT = tokens_BT;
   for (const auto& layer : parts.layers) residual_BTD = layer->forward(residual_BTD, pass);
   ModelOutput output;
-  output.hidden_BTD = kernels::rms_norm(residual_BTD);
+  output.hidden_BTD = disturbed(NoiseSite::kHidden, kernels::rms_norm(residual_BTD));
   output.logits_BTV = kernels::linear(output.hidden_BTD, {parts.head_VD});
   for (const auto& loss : pass.auxiliary_losses) {
     output.auxiliary_loss = output.auxiliary_loss.defined() ? output.auxiliary_loss + loss : loss;

@@ -4,6 +4,7 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,6 +48,12 @@ struct ModelOutput {
   torch::Tensor auxiliary_loss;
 };
 
+/// Where training may disturb activations: after the lookup, after the embedding's norm, before the
+/// head.
+enum class NoiseSite { kEmbedding, kNormalized, kHidden };
+/// Gives what takes the place of x_BTD at a site.
+using Disturbance = std::function<torch::Tensor(NoiseSite site, const torch::Tensor& x_BTD)>;
+
 class LanguageModel : public torch::nn::Module {
  public:
   /// `config` must be resolved. Weights are drawn on the CPU from `weights`, so that they are the
@@ -55,7 +62,8 @@ class LanguageModel : public torch::nn::Module {
   ~LanguageModel() override;
 
   /// tokens_BT is int64, T <= context_tokens. Position t of the logits predicts token t + 1.
-  ModelOutput forward(const torch::Tensor& tokens_BT);
+  /// Without `disturb` activations are what the weights make them.
+  ModelOutput forward(const torch::Tensor& tokens_BT, const Disturbance& disturb = {});
 
   /// The type of activations and products, float32 (at first) or bfloat16. Weights stay as they are
   /// and are cast where they are used; routers always compute in float32.

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "model/census.h"
 #include "scaling/ladder.h"
+#include "study/objective_kind.h"
 
 namespace windtunnel::scaling {
 namespace {
@@ -97,13 +98,14 @@ PlannedRung plan_rung(const study::RunConfig& best, const RungConfig& rung,
   planned.tokens = planned.steps * config.train.tokens_per_step;
   planned.learning_rate = config.train.optimizer.learning_rate;
   const auto tokens = static_cast<double>(planned.tokens);
-  planned.flops_exact = tokens * census.flops_per_token_exact;
+  planned.flops_exact = tokens * study::training_flops_per_token(config);
   planned.flops_six_nd = tokens * census.flops_per_token_six_n;
-  planned.peak_memory_bytes = census.peak_bytes();
+  planned.peak_memory_bytes =
+      census.peak_bytes() + study::objectives_cost(config).memory_bytes(micro_batch_tokens(config));
   if (setting.corpus_train_tokens) planned.epochs = tokens / *setting.corpus_train_tokens;
   if (setting.tokens_per_second) {
     planned.expected_seconds =
-        planned.flops_exact / (*setting.tokens_per_second * best_census.flops_per_token_exact);
+        planned.flops_exact / (*setting.tokens_per_second * study::training_flops_per_token(best));
   }
   return planned;
 }

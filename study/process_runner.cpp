@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "corpus/packed_corpus.h"
 #include "model/census.h"
+#include "study/objective_kind.h"
 #include "study/runner.h"
 
 namespace windtunnel::study {
@@ -164,6 +165,9 @@ class ProcessRunner final : public Runner {
     record.parameters_total = census.parameters_total;
     record.parameters_active = census.parameters_active;
     record.flops_per_token_exact = census.flops_per_token_exact;
+    const ObjectiveCost objectives = objectives_cost(config);
+    record.parameters_objectives = objectives.parameters_total();
+    record.flops_per_token_objectives = objectives.flops_per_token;
     record.started_at = base::utc_now();
     return record;
   }

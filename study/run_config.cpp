@@ -5,6 +5,7 @@
 #include "base/fingerprint.h"
 #include "corpus/packed_corpus.h"
 #include "model/census.h"
+#include "study/objective_kind.h"
 
 namespace windtunnel::study {
 
@@ -29,6 +30,8 @@ void check_training(const RunConfig& config, std::vector<Problem>& problems) {
   if (!std::isfinite(train.budget.amount)) {
     problems.push_back({"train.budget.amount", "not finite", "must be a finite number > 0"});
   }
+  const std::vector<Problem> of_objectives = objective_problems(config);
+  problems.insert(problems.end(), of_objectives.begin(), of_objectives.end());
 }
 
 }  // namespace
@@ -56,18 +59,21 @@ std::string config_fingerprint(const RunConfig& config) {
   return base::fingerprint(document);
 }
 
+double training_flops_per_token(const RunConfig& config) {
+  return model::census(config.model, config.train.tokens_per_step).flops_per_token_exact +
+         objectives_cost(config).flops_per_token;
+}
+
 int64_t planned_steps(const RunConfig& config) {
   const BudgetConfig& budget = config.train.budget;
   const auto per_step = static_cast<double>(config.train.tokens_per_step);
   if (budget.kind == "seconds") return 0;
   if (budget.kind == "steps") return static_cast<int64_t>(std::ceil(budget.amount));
   double tokens = budget.amount;
-  if (budget.kind != "tokens") {
+  if (budget.kind == "flops") tokens = budget.amount / training_flops_per_token(config);
+  if (budget.kind == "tokens_per_parameter") {
     const model::Census census = model::census(config.model, config.train.tokens_per_step);
-    if (budget.kind == "flops") tokens = budget.amount / census.flops_per_token_exact;
-    if (budget.kind == "tokens_per_parameter") {
-      tokens = budget.amount * static_cast<double>(census.parameters_active);
-    }
+    tokens = budget.amount * static_cast<double>(census.parameters_active);
   }
   return std::max<int64_t>(1, std::llround(tokens / per_step));
 }

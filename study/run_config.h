@@ -3,6 +3,8 @@
 
 #include "base/config.h"
 #include "model/model_config.h"
+#include "study/embedding_noise.h"
+#include "study/objectives.h"
 
 namespace windtunnel::study {
 
@@ -25,9 +27,8 @@ struct BudgetConfig {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
     visit("kind", self.kind,
-          {.help =
-               "what the budget counts; flops by the exact ledger, tokens_per_parameter per active "
-               "parameter",
+          {.help = "what the budget counts; flops by the exact ledger with objectives, "
+                   "tokens_per_parameter per active parameter of the model",
            .choices = {"seconds", "steps", "tokens", "flops", "tokens_per_parameter"}});
     visit("amount", self.amount, {.help = "how much of it", .exclusive_minimum = 0});
   }
@@ -57,6 +58,7 @@ struct OptimizerConfig {
   std::string matrices = "muon";
   double learning_rate = 0.02;
   double weight_decay = 0.1;
+  std::string weight_decay_schedule = "rate";
   double gradient_clip_norm = 1.0;
   double adam_beta1 = 0.9;
   double adam_beta2 = 0.95;
@@ -74,6 +76,10 @@ struct OptimizerConfig {
            .exclusive_minimum = 0,
            .maximum = 10});
     visit("weight_decay", self.weight_decay, {.help = "decoupled", .minimum = 0, .maximum = 10});
+    visit("weight_decay_schedule", self.weight_decay_schedule,
+          {.help = "rate: a step takes weight_decay x its learning rate off the weights; constant: "
+                   "weight_decay x the peak rate in every step",
+           .choices = {"rate", "constant"}});
     visit("gradient_clip_norm", self.gradient_clip_norm,
           {.help = "global norm above which gradients are scaled down", .exclusive_minimum = 0});
     visit("adam_beta1", self.adam_beta1,
@@ -97,6 +103,8 @@ struct TrainConfig {
   int64_t micro_batch_rows = 0;
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
+  ObjectivesConfig objectives;
+  EmbeddingNoiseConfig embedding_noise;
   std::string precision = "float32";
   std::string device = "cpu";
   int threads = 1;
@@ -115,6 +123,9 @@ struct TrainConfig {
           {.help = "rows in memory at once; 0: all of a step", .unit = "rows", .minimum = 0});
     visit("optimizer", self.optimizer, {.help = "how weights are updated"});
     visit("schedule", self.schedule, {.help = "learning rate over the run"});
+    visit("objectives", self.objectives,
+          {.help = "what is trained for beside plain cross-entropy; evaluation is not affected"});
+    visit("embedding_noise", self.embedding_noise, {.help = "noise on activations in training"});
     visit("precision", self.precision,
           {.help = "auto measures bfloat16 against float32 at start and records the choice",
            .choices = {"float32", "bfloat16", "auto"}});
@@ -160,6 +171,9 @@ RunConfig resolve_run_config(const base::Json& document, const std::string& subj
 
 /// Identity of an experiment: the resolved configuration without the seed.
 std::string config_fingerprint(const RunConfig& config);
+
+/// Training FLOPs per token by the exact ledger, those of the objectives included.
+double training_flops_per_token(const RunConfig& config);
 
 /// Steps of the budget where that is known before training (all kinds but seconds), else 0.
 int64_t planned_steps(const RunConfig& config);

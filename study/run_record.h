@@ -82,6 +82,7 @@ struct TrainResult {
   std::optional<int64_t> tokens;
   std::optional<double> epochs;
   std::optional<double> flops_exact;
+  std::optional<double> flops_objectives;
   std::optional<double> loss_nats_per_token;
   std::optional<double> tokens_per_second;
   std::optional<double> peak_memory_bytes;
@@ -98,7 +99,9 @@ struct TrainResult {
     visit("steps", self.steps, {.help = "optimizer steps"});
     visit("tokens", self.tokens, {.help = "tokens trained on"});
     visit("epochs", self.epochs, {.help = "passes over the training split"});
-    visit("flops_exact", self.flops_exact, {.help = "training FLOPs by the exact ledger"});
+    visit("flops_exact", self.flops_exact,
+          {.help = "training FLOPs by the exact ledger, those of objectives included"});
+    visit("flops_objectives", self.flops_objectives, {.help = "of flops_exact"});
     visit("loss_nats_per_token", self.loss_nats_per_token, {.help = "training loss, last tenth"});
     visit("tokens_per_second", self.tokens_per_second, {.help = "over measured training"});
     visit("peak_memory_bytes", self.peak_memory_bytes, {.help = "of the process or device"});
@@ -163,6 +166,8 @@ struct RunRecord {
   int64_t parameters_total = 0;
   int64_t parameters_active = 0;
   double flops_per_token_exact = 0;
+  int64_t parameters_objectives = 0;
+  double flops_per_token_objectives = 0;
   TrainResult train;
   std::optional<EvaluationResult> evaluation;
   std::string started_at;
@@ -186,7 +191,12 @@ struct RunRecord {
     visit("parameters_total", self.parameters_total, {.help = "all weights"});
     visit("parameters_active", self.parameters_active,
           {.help = "N: used by one token, vocabulary tables included"});
-    visit("flops_per_token_exact", self.flops_per_token_exact, {.help = "forward and backward"});
+    visit("flops_per_token_exact", self.flops_per_token_exact,
+          {.help = "of the model, forward and backward"});
+    visit("parameters_objectives", self.parameters_objectives,
+          {.help = "weights of training objectives, no part of the model"});
+    visit("flops_per_token_objectives", self.flops_per_token_objectives,
+          {.help = "of training objectives, beside the model's"});
     visit("train", self.train, {.help = "what the trainer reported"});
     visit("evaluation", self.evaluation, {.help = "what the evaluating process reported"});
     visit("started_at", self.started_at, {.help = "UTC"});

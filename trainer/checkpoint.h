@@ -2,7 +2,7 @@
 // A saved run: a folder that is complete or absent, written under a temporary name and renamed.
 //
 //   weights.safetensors     parameters and state buffers, by the model's names
-//   optimizer.safetensors   states of the optimizers
+//   optimizer.safetensors   states of the optimizers, weights of training objectives
 //   manifest.json           written last: position of the run, sizes and hashes of the two files
 
 #include <filesystem>

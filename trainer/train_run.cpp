@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "corpus/packed_corpus.h"
 #include "model/census.h"
+#include "study/objective_kind.h"
 #include "trainer/budget.h"
 #include "trainer/checkpoint.h"
 #include "trainer/curve.h"
@@ -69,6 +70,10 @@ class TrainingRun {
         model_(config_.model, base::RandomStream(seed(), "weights")) {
     result_.device_name = device_name(device_);
     model_.to(device_);
+    objectives_ = Objectives({.config = config_, .model = model_, .tokenizer = [this] {
+                                return corpus::Tokenizer::load(fs::path(config_.data.corpus) /
+                                                               "tokenizer.json");
+                              }});
   }
 
   /// Trains to the end of the budget, or to whatever comes before.
@@ -124,21 +129,28 @@ class TrainingRun {
     result_.seconds.startup = process_age_seconds();
     study::TrainConfig train = config_.train;
     if (saved_) train.precision = position_.precision;  // what auto chose at the start of the run
-    const WarmUp measured = warm_up(model_, batch_, train, device_);
+    const WarmUp measured = warm_up(model_, objectives_, batch_, train, device_);
     position_.precision = measured.precision;
     seconds_per_step_ = measured.seconds_per_step;
     position_.warmup_seconds += base::monotonic_seconds() - start;
   }
 
   void restore() {
-    optimizers_ = make_optimizers(model_.parameters_with_roles(), config_.train.optimizer);
+    optimizers_ = make_optimizers(trained_parameters(model_, objectives_), config_.train.optimizer);
     position_.config_fingerprint = fingerprint_;
     point_step_ = position_.step;
     point_seconds_ = position_.training_seconds;
     if (!saved_) return;
     load_tensors(checkpoint_folder(), *saved_, kWeightsFile, weights_of(model_));
-    load_tensors(checkpoint_folder(), *saved_, kOptimizerFile, state_of(optimizers_));
+    load_tensors(checkpoint_folder(), *saved_, kOptimizerFile, training_state());
     base::log_info("continuing at step " + std::to_string(position_.step));
+  }
+
+  /// What the run needs to continue, and nobody needs who reads the model.
+  NamedTensors training_state() const {
+    NamedTensors all = state_of(optimizers_);
+    for (auto& entry : objectives_.state()) all.push_back(std::move(entry));
+    return all;
   }
 
   // --- the steps of the loop -------------------------------------------------------------------
@@ -152,22 +164,26 @@ class TrainingRun {
   }
 
   /// The schedule at the middle of the step to come: neither the first rate nor the last is wasted.
-  double learning_rate() const {
+  StepMoment next_moment() const {
     Spent middle = spent();
     middle.steps += 0.5;
     middle.seconds += 0.5 * seconds_per_step_;
-    return config_.train.optimizer.learning_rate *
-           learning_rate_factor(config_.train.schedule, budget_.progress(middle));
+    const double progress = budget_.progress(middle);
+    return {.learning_rate = config_.train.optimizer.learning_rate *
+                             learning_rate_factor(config_.train.schedule, progress),
+            .progress = progress};
   }
 
   void take_step() {
-    learning_rate_ = learning_rate();
+    const StepMoment moment = next_moment();
+    learning_rate_ = moment.learning_rate;
     const StepResult step =
-        training_step(model_, optimizers_, batch_, learning_rate_,
+        training_step(model_, objectives_, optimizers_, batch_, moment,
                       {.device = device_,
                        .precision = position_.precision,
                        .micro_batch_rows = config_.train.micro_batch_rows,
-                       .gradient_clip_norm = config_.train.optimizer.gradient_clip_norm});
+                       .gradient_clip_norm = config_.train.optimizer.gradient_clip_norm,
+                       .noise = EmbeddingNoise(config_.train.embedding_noise, seed())});
     unread_.push_back(at::stack({step.loss_nats_per_token, step.gradient_norm}));
     position_.step += 1;
     position_.batch += 1;
@@ -243,7 +259,7 @@ class TrainingRun {
     position_.training_seconds = training_seconds();
     const double start = base::monotonic_seconds();
     const CheckpointManifest manifest =
-        save_checkpoint(checkpoint_folder(), weights_of(model_), state_of(optimizers_), position_);
+        save_checkpoint(checkpoint_folder(), weights_of(model_), training_state(), position_);
     result_.weights_sha256 = manifest.files.at(kWeightsFile).sha256;
     last_checkpoint_ = base::monotonic_seconds();
     position_.checkpoint_seconds += last_checkpoint_ - start;
@@ -278,7 +294,9 @@ class TrainingRun {
     result_.steps = position_.step;
     result_.tokens = position_.tokens;
     result_.epochs = data_->epochs(position_.batch);
-    result_.flops_exact = static_cast<double>(position_.tokens) * census_.flops_per_token_exact;
+    const auto tokens = static_cast<double>(position_.tokens);
+    result_.flops_objectives = tokens * study::objectives_cost(config_).flops_per_token;
+    result_.flops_exact = tokens * census_.flops_per_token_exact + *result_.flops_objectives;
     result_.loss_nats_per_token = curve.final_loss();
     if (position_.tokens > 0) {
       result_.tokens_per_second =
@@ -298,6 +316,7 @@ class TrainingRun {
   model::Census census_;
   Budget budget_;
   model::LanguageModel model_;
+  Objectives objectives_;
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
   std::unique_ptr<corpus::BatchStream> data_;
   /// The batch to train on next, fetched already.

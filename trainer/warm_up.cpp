@@ -11,13 +11,14 @@ namespace {
 constexpr int kSteps = 4;
 
 /// Seconds of the fastest step but the first, which pays for what the others find ready.
-double measure(model::LanguageModel& model, const corpus::Batch& batch,
+double measure(model::LanguageModel& model, Objectives& objectives, const corpus::Batch& batch,
                const study::TrainConfig& config, const StepOptions& options) {
-  const auto optimizers = make_optimizers(model.parameters_with_roles(), config.optimizer);
+  const auto optimizers = make_optimizers(trained_parameters(model, objectives), config.optimizer);
   double fastest = 0;
   for (int i = 0; i < kSteps; ++i) {
     const double start = base::monotonic_seconds();
-    training_step(model, optimizers, batch, config.optimizer.learning_rate, options);
+    training_step(model, objectives, optimizers, batch,
+                  {.learning_rate = config.optimizer.learning_rate}, options);
     synchronize(options.device);
     const double seconds = base::monotonic_seconds() - start;
     fastest = i <= 1 ? seconds : std::min(fastest, seconds);
@@ -38,24 +39,29 @@ std::vector<std::string> candidates(const std::string& precision, const torch::D
 
 }  // namespace
 
-WarmUp warm_up(model::LanguageModel& model, const corpus::Batch& batch,
+WarmUp warm_up(model::LanguageModel& model, Objectives& objectives, const corpus::Batch& batch,
                const study::TrainConfig& config, const torch::Device& device) {
-  const NamedTensors weights = weights_of(model);
+  NamedTensors weights = weights_of(model);
+  for (auto& entry : objectives.state()) weights.push_back(std::move(entry));
   std::vector<torch::Tensor> before;
   for (const auto& [name, tensor] : weights) before.push_back(tensor.detach().clone());
 
+  const EmbeddingNoise noise(config.embedding_noise, static_cast<uint64_t>(config.seed));
   WarmUp best;
   for (const std::string& precision : candidates(config.precision, device)) {
-    const double seconds = measure(model, batch, config,
+    const double seconds = measure(model, objectives, batch, config,
                                    {.device = device,
                                     .precision = precision,
                                     .micro_batch_rows = config.micro_batch_rows,
-                                    .gradient_clip_norm = config.optimizer.gradient_clip_norm});
+                                    .gradient_clip_norm = config.optimizer.gradient_clip_norm,
+                                    .noise = noise});
     if (best.precision.empty() || seconds < best.seconds_per_step) best = {precision, seconds};
   }
 
   for (size_t i = 0; i < weights.size(); ++i) weights[i].second.detach().copy_(before[i]);
-  for (torch::Tensor& parameter : model.parameters()) parameter.mutable_grad().reset();
+  for (const auto& parameter : trained_parameters(model, objectives)) {
+    torch::Tensor(parameter.tensor).mutable_grad().reset();
+  }
   model.reset_router_health();
   return best;
 }

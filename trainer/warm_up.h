@@ -13,10 +13,10 @@ struct WarmUp {
   double seconds_per_step = 0;
 };
 
-/// Trains a few steps on one batch with optimizers of its own and puts back parameters, state
-/// buffers and router health. The caller makes the run's optimizers afterwards.
-/// Errors: Refused if the precision asked for is not there.
-WarmUp warm_up(model::LanguageModel& model, const corpus::Batch& batch,
+/// Trains a few steps on one batch with optimizers of its own and puts back parameters, those of
+/// objectives too, state buffers and router health. The caller makes the run's optimizers
+/// afterwards. Errors: Refused if the precision asked for is not there.
+WarmUp warm_up(model::LanguageModel& model, Objectives& objectives, const corpus::Batch& batch,
                const study::TrainConfig& config, const torch::Device& device);
 
 }  // namespace windtunnel::trainer

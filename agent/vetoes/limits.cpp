@@ -4,6 +4,7 @@
 #include "agent/veto.h"
 #include "base/text.h"
 #include "model/census.h"
+#include "study/objective_kind.h"
 
 namespace windtunnel::agent {
 namespace {
@@ -16,6 +17,7 @@ std::optional<std::string> refuse(const BeforeRun& facts) {
           ? config.train.micro_batch_rows * config.model.context_tokens
           : config.train.tokens_per_step;
   const model::Census census = model::census(config.model, micro_batch_tokens);
+  const study::ObjectiveCost objectives = study::objectives_cost(config);
   const Guardrails& limits = facts.program.guardrails;
   std::vector<std::string> found;
   const auto check = [&](const char* what, const char* limit_name, double value, double limit) {
@@ -27,10 +29,10 @@ std::optional<std::string> refuse(const BeforeRun& facts) {
         static_cast<double>(limits.max_parameters_active));
   check("total parameters", "max_parameters_total", static_cast<double>(census.parameters_total),
         static_cast<double>(limits.max_parameters_total));
-  check("FLOPs per token", "max_flops_per_token", census.flops_per_token_exact,
-        limits.max_flops_per_token);
-  check("estimated bytes of memory", "max_memory_bytes", census.peak_bytes(),
-        limits.max_memory_bytes);
+  check("FLOPs per token", "max_flops_per_token",
+        census.flops_per_token_exact + objectives.flops_per_token, limits.max_flops_per_token);
+  check("estimated bytes of memory", "max_memory_bytes",
+        census.peak_bytes() + objectives.memory_bytes(micro_batch_tokens), limits.max_memory_bytes);
   if (found.empty()) return std::nullopt;
   return base::join(found, "; ");
 }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/configuration.h"
+#include "study/objective_kind.h"
 #include "study/run_config.h"
 
 namespace windtunnel::cli {
@@ -47,6 +48,20 @@ std::string table(const study::RunConfig& config, const model::Census& census) {
   return text;
 }
 
+/// What the training objectives add to the model, under their own name.
+base::Json objectives_json(const study::ObjectiveCost& cost, int64_t tokens) {
+  return {{"parameters", cost.parameters_total()},
+          {"flops_per_token", cost.flops_per_token},
+          {"memory_bytes", cost.memory_bytes(tokens)}};
+}
+
+std::string objectives_line(const study::ObjectiveCost& cost, int64_t tokens) {
+  return fmt::format("objectives   {} parameters, {} FLOPs/token, {}B on top\n",
+                     base::format_count(static_cast<double>(cost.parameters_total())),
+                     base::format_count(cost.flops_per_token),
+                     base::format_count(cost.memory_bytes(tokens)));
+}
+
 Action setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("config", options->config, "JSON file, program or run folder")->required();
@@ -66,10 +81,14 @@ Action setup(CLI::App& app) {
     const int64_t tokens =
         rows > 0 ? rows * config.model.context_tokens : config.train.tokens_per_step;
     const model::Census census = model::census(config.model, tokens);
+    const study::ObjectiveCost objectives = study::objectives_cost(config);
+    const bool any = objectives.parameters_total() > 0 || objectives.flops_per_token != 0;
     if (options->json) {
-      print(model::to_json(census));
+      base::Json counts = model::to_json(census);
+      if (any) counts["objectives"] = objectives_json(objectives, tokens);
+      print(counts);
     } else {
-      print(table(config, census));
+      print(table(config, census) + (any ? objectives_line(objectives, tokens) : ""));
     }
     return base::kExitDone;
   };

@@ -12,6 +12,7 @@
 #include "model/router_kind.h"
 #include "scaling/law.h"
 #include "study/journal.h"
+#include "study/objective_kind.h"
 
 namespace windtunnel::cli {
 namespace {
@@ -87,6 +88,7 @@ Rows rows_of(const Options& options) {
       {"extractors", kinds<corpus::ExtractorRegistry>},
       {"laws", kinds<scaling::Laws>},
       {"layers", layers},
+      {"objectives", kinds<study::ObjectiveKinds>},
       {"programs", [] { return files(home() / "programs", ".md"); }},
       {"proposers", kinds<agent::ProposerKinds>},
       {"routers", kinds<model::RouterKinds>},
@@ -105,7 +107,7 @@ Action setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option(
          "what", options->what,
-         "layers, routers, laws, proposers, vetoes, extractors, programs, corpora, studies, "
+         "layers, routers, objectives, laws, proposers, vetoes, extractors, programs, corpora, studies, "
          "runs STUDY, commands")
       ->required();
   app.add_option("study", options->study, "for runs: the study");

@@ -14,7 +14,9 @@
 #include "model/router_kind.h"
 #include "report/figures/figure.h"
 #include "scaling/law.h"
+#include "study/objective_kind.h"
 #include "tests/structure/sources.h"
+#include "trainer/objective.h"
 #include "trainer/optimizer.h"
 
 namespace windtunnel::structure {
@@ -40,12 +42,16 @@ TEST(Registries, HaveOneKindForEachFile) {
   expect_one_kind_a_file<model::RouterFactories>("model/routers");
   expect_one_kind_a_file<report::FigureRegistry>("report/figures");
   expect_one_kind_a_file<scaling::Laws>("scaling/laws");
+  expect_one_kind_a_file<study::ObjectiveKinds>("study/objective_kinds");
+  expect_one_kind_a_file<trainer::ObjectiveFactories>("trainer/objectives");
   expect_one_kind_a_file<trainer::OptimizerKinds>("trainer/optimizers");
 }
 
 TEST(Registries, BothHalvesOfAKindHaveTheSameName) {
   EXPECT_EQ(model::LayerKinds::instance().names(), model::LayerFactories::instance().names());
   EXPECT_EQ(model::RouterKinds::instance().names(), model::RouterFactories::instance().names());
+  EXPECT_EQ(study::ObjectiveKinds::instance().names(),
+            trainer::ObjectiveFactories::instance().names());
 }
 
 TEST(Registries, EveryKindSaysWhatItIs) {
@@ -59,6 +65,7 @@ TEST(Registries, EveryKindSaysWhatItIs) {
   expect_summaries(model::RouterKinds::instance());
   expect_summaries(report::FigureRegistry::instance());
   expect_summaries(scaling::Laws::instance());
+  expect_summaries(study::ObjectiveKinds::instance());
   expect_summaries(trainer::OptimizerKinds::instance());
 }
 

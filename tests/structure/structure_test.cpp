@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "model/layer_kind.h"
+#include "study/objective_kind.h"
 #include "tests/structure/sources.h"
 
 namespace windtunnel::structure {
@@ -167,9 +168,10 @@ TEST(Structure, EveryFileOfAKindsFolderRegistersExactlyOneKind) {
           << path << " is in a folder of kinds and registers " << count;
     }
   }
-  for (const char* folder : {"agent/proposers", "agent/vetoes", "cli/commands", "corpus/extractors",
-                             "model/kinds", "model/layers", "model/router_kinds", "model/routers",
-                             "report/figures", "scaling/laws", "trainer/optimizers"}) {
+  for (const char* folder :
+       {"agent/proposers", "agent/vetoes", "cli/commands", "corpus/extractors", "model/kinds",
+        "model/layers", "model/router_kinds", "model/routers", "report/figures", "scaling/laws",
+        "study/objective_kinds", "trainer/objectives", "trainer/optimizers"}) {
     EXPECT_TRUE(kinds_folders.contains(folder)) << folder << " registers nothing";
   }
 }
@@ -214,14 +216,9 @@ TEST(Structure, SourcesAreAsciiAndNameNoMachine) {
 }
 
 // Between the markers the README has what the registry says, so it cannot fall behind.
-TEST(Structure, TheReadmeListsTheLayerKinds) {
-  std::string expected = "| letter | kind | what it is | source |\n|---|---|---|---|\n";
-  for (const auto& kind : model::LayerKinds::instance().kinds()) {
-    expected += std::string("| `") + kind.entry.letter + "` | " + kind.name + " | " + kind.summary +
-                " | " + kind.source + " |\n";
-  }
+void expect_in_readme(const std::string& name, const std::string& expected) {
   const auto readme = root() / "README.md";
-  const std::string open = "<!-- layer kinds -->\n", close = "<!-- /layer kinds -->";
+  const std::string open = "<!-- " + name + " -->\n", close = "<!-- /" + name + " -->";
   const auto text = std::filesystem::exists(readme) ? base::read_file(readme) : "";
   const auto begin = text.find(open), end = text.find(close);
   if (begin == std::string::npos || end == std::string::npos) {
@@ -229,6 +226,23 @@ TEST(Structure, TheReadmeListsTheLayerKinds) {
   }
   const auto from = begin + open.size();
   EXPECT_EQ(text.substr(from, end - from), expected);
+}
+
+TEST(Structure, TheReadmeListsTheLayerKinds) {
+  std::string expected = "| letter | kind | what it is | source |\n|---|---|---|---|\n";
+  for (const auto& kind : model::LayerKinds::instance().kinds()) {
+    expected += std::string("| `") + kind.entry.letter + "` | " + kind.name + " | " + kind.summary +
+                " | " + kind.source + " |\n";
+  }
+  expect_in_readme("layer kinds", expected);
+}
+
+TEST(Structure, TheReadmeListsTheObjectives) {
+  std::string expected = "| objective | what it is | source |\n|---|---|---|\n";
+  for (const auto& kind : study::ObjectiveKinds::instance().kinds()) {
+    expected += "| `" + kind.name + "` | " + kind.summary + " | " + kind.source + " |\n";
+  }
+  expect_in_readme("objectives", expected);
 }
 
 }  // namespace

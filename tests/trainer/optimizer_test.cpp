@@ -102,6 +102,48 @@ TEST_P(EveryOptimizer, ContinuesBitForBitFromItsState) {
   }
 }
 
+/// One parameter and optimizer of the kind, with a peak rate of 0.02.
+struct Single {
+  Single(const std::string& kind, const std::string& schedule) {
+    study::OptimizerConfig config = golden_config();
+    config.learning_rate = 0.02;
+    config.weight_decay_schedule = schedule;
+    weights = torch::linspace(-1, 2, 12).view({4, 3}).requires_grad_();
+    optimizer = OptimizerKinds::instance()
+                    .get(kind, "optimizer")
+                    .entry.make({{"m", weights, model::ParameterRole::kMatrix}}, config);
+  }
+
+  Tensor after(double learning_rate, const Tensor& gradient) {
+    const torch::NoGradGuard no_grad;
+    weights.mutable_grad() = gradient.clone();
+    optimizer->step(learning_rate);
+    return weights.detach().clone();
+  }
+
+  Tensor weights;
+  std::unique_ptr<Optimizer> optimizer;
+};
+
+TEST_P(EveryOptimizer, ConstantDecayTakesOffTheSameAtEveryRate) {
+  const Tensor zero = torch::zeros({4, 3});
+  const Tensor start = torch::linspace(-1, 2, 12).view({4, 3});
+  const double scale = GetParam() == "muon" ? 0.2 * std::sqrt(4.0) : 1;
+  for (const double rate : {0.02, 0.005, 0.0}) {
+    const Tensor constant = Single(GetParam(), "constant").after(rate, zero);
+    EXPECT_TRUE(constant.allclose(start * (1 - 0.1 * 0.02 * scale), 1e-6, 1e-7)) << rate;
+    const Tensor follows = Single(GetParam(), "rate").after(rate, zero);
+    EXPECT_TRUE(follows.allclose(start * (1 - 0.1 * rate * scale), 1e-6, 1e-7)) << rate;
+  }
+}
+
+TEST_P(EveryOptimizer, AtThePeakRateConstantDecayIsThatOfTheRate) {
+  const Tensor gradient = torch::linspace(1, -1, 12).view({4, 3});
+  EXPECT_TRUE(Single(GetParam(), "constant")
+                  .after(0.02, gradient)
+                  .allclose(Single(GetParam(), "rate").after(0.02, gradient), 1e-6, 1e-7));
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryOptimizer,
                          testing::ValuesIn(OptimizerKinds::instance().names()),
                          [](const auto& kind) { return kind.param; });

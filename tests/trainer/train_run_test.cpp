@@ -10,9 +10,12 @@
 #include "base/child_process.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "evaluation/bits_per_byte.h"
+#include "tests/trainer/objective_setting.h"
 #include "tests/trainer/small_run.h"
 #include "trainer/checkpoint.h"
 #include "trainer/curve.h"
+#include "trainer/saved_run.h"
 #include "trainer/training_step.h"
 #include "trainer/warm_up.h"
 
@@ -84,10 +87,9 @@ TEST(TrainRun, SameSeedSameBits) {
   EXPECT_NE(train(folder / "c", other).weights_sha256, first.weights_sha256);
 }
 
-TEST(TrainRun, ResumedAtAnyStepItEndsWithTheSameBits) {
+/// Trains `config` once as a whole and once with interruptions; the two must leave the same bits.
+void expect_the_same_bits_after_interruptions(const study::RunConfig& config) {
   const TemporaryFolder folder;
-  study::RunConfig config = small_config();
-  config.train.budget.amount = 400;  // points lie two steps apart, so a stop may fall between two
   const auto whole = train(folder / "whole", config);
 
   write_run(folder / "parts", config);
@@ -114,6 +116,62 @@ TEST(TrainRun, ResumedAtAnyStepItEndsWithTheSameBits) {
   EXPECT_EQ(read_result(folder / "parts").outcome, "completed");
   EXPECT_EQ(losses(folder / "parts"), losses(folder / "whole"));
   EXPECT_EQ(read_result(folder / "parts").weights_sha256, whole.weights_sha256);
+}
+
+TEST(TrainRun, ResumedAtAnyStepItEndsWithTheSameBits) {
+  study::RunConfig config = small_config();
+  config.train.budget.amount = 400;  // points lie two steps apart, so a stop may fall between two
+  expect_the_same_bits_after_interruptions(config);
+}
+
+/// Everything that changes training at once, with weights and optimizer states of their own.
+study::RunConfig with_all_objectives() {
+  study::RunConfig config = small_config();
+  base::Json document = base::to_json(config);
+  for (const auto& [name, options] : tests::objective_settings()) {
+    document["train"]["objectives"][name].merge_patch(options);
+  }
+  config = base::from_json<study::RunConfig>(document, "test");
+  config.train.objectives.output_centering.kind = "center";
+  config.train.embedding_noise.site = "normalized";
+  config.train.optimizer.weight_decay_schedule = "constant";
+  config.train.micro_batch_rows = 2;
+  return config;
+}
+
+TEST(TrainRun, WithAllObjectivesToo) {
+  study::RunConfig config = with_all_objectives();
+  config.train.budget.amount = 300;
+  expect_the_same_bits_after_interruptions(config);
+}
+
+TEST(TrainRun, ObjectivesAreNoPartOfTheWeightsAndOfTheirEvaluation) {
+  const TemporaryFolder folder;
+  train(folder / "plain", small_config());
+  const auto result = train(folder / "all", with_all_objectives());
+  ASSERT_EQ(result.outcome, "completed") << result.message;
+  const auto plain = load_run(folder / "plain"), all = load_run(folder / "all");
+  const NamedTensors trained = weights_of(*all.model), other = weights_of(*plain.model);
+  ASSERT_EQ(trained.size(), other.size());
+  const torch::NoGradGuard no_grad;
+  for (size_t i = 0; i < trained.size(); ++i) {
+    EXPECT_EQ(trained[i].first, other[i].first);
+    torch::Tensor(other[i].second).copy_(trained[i].second);
+  }
+  const auto text = evaluation::validation_text(tests::shared_corpus(), all.tokenizer);
+  EXPECT_EQ(evaluation::evaluate(*all.model, text, 8).total_nats,
+            evaluation::evaluate(*plain.model, text, 8).total_nats);
+}
+
+TEST(TrainRun, TheLedgerHasTheFlopsOfObjectivesUnderTheirOwnName) {
+  const TemporaryFolder folder;
+  const auto plain = train(folder / "plain", small_config());
+  EXPECT_EQ(plain.flops_objectives, 0);
+  study::RunConfig config = small_config();
+  config.train.objectives.token_order = {.weight = 0.1, .window = 4};
+  const auto costly = train(folder / "costly", config);
+  EXPECT_EQ(costly.flops_objectives, 12 * 64 * 6.0 * 257 * 16);
+  EXPECT_NEAR(*costly.flops_exact, *plain.flops_exact + *costly.flops_objectives, 1);
 }
 
 TEST(TrainRun, ACompletedRunIsLeftAsItIs) {
@@ -245,16 +303,23 @@ TEST(TrainRun, MicroBatchesGiveTheSameGradients) {
 }
 
 TEST(WarmUp, LeavesNoTrace) {
-  const auto config = study::resolve_run_config(base::to_json(small_config()), "test");
+  const auto config = study::resolve_run_config(base::to_json(with_all_objectives()), "test");
   model::LanguageModel model(config.model, base::RandomStream(1, "weights"));
   corpus::BatchStream data(config.data.corpus, {.rows = 4, .context_tokens = 16}, 1);
+  Objectives objectives({.config = config, .model = model, .tokenizer = tests::byte_tokenizer});
   std::vector<torch::Tensor> before;
-  for (const auto& [name, tensor] : weights_of(model)) before.push_back(tensor.detach().clone());
-  const WarmUp result = warm_up(model, data.next(), config.train, torch::Device(at::kCPU));
+  const auto all_weights = [&] {
+    NamedTensors all = weights_of(model);
+    for (auto& entry : objectives.state()) all.push_back(std::move(entry));
+    return all;
+  };
+  for (const auto& [name, tensor] : all_weights()) before.push_back(tensor.detach().clone());
+  const WarmUp result =
+      warm_up(model, objectives, data.next(), config.train, torch::Device(at::kCPU));
   EXPECT_EQ(result.precision, "float32");
   EXPECT_GT(result.seconds_per_step, 0);
   size_t i = 0;
-  for (const auto& [name, tensor] : weights_of(model)) {
+  for (const auto& [name, tensor] : all_weights()) {
     EXPECT_TRUE(tensor.equal(before[i++])) << name;
     EXPECT_FALSE(tensor.grad().defined()) << name;
   }

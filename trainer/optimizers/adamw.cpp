@@ -3,6 +3,8 @@
 //   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
 //   p = p - lr wd p - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
 //
+// With the constant schedule of weight decay the middle term has the peak rate instead of lr.
+//
 // Source: Loshchilov and Hutter 2019, arXiv:1711.05101. LibTorch's fused kernel updates all
 // parameters of the group in one call.
 // Choose it for embeddings, head and scalars, and as the control arm for matrices.
@@ -32,9 +34,16 @@ class AdamW final : public Optimizer {
     for (const auto& parameter : parameters_) gradients.push_back(parameter.grad());
     steps_done_ += 1;
     const std::vector<torch::Tensor> steps(parameters_.size(), steps_done_);
+    double weight_decay = config_.weight_decay;
+    if (config_.weight_decay_schedule == "constant") {
+      if (weight_decay > 0) {
+        at::_foreach_mul_(parameters_, 1 - config_.learning_rate * weight_decay);
+      }
+      weight_decay = 0;
+    }
     at::_fused_adamw_(parameters_, gradients, first_moments_, second_moments_,
                       /*max_exp_avg_sqs=*/{}, steps, learning_rate, config_.adam_beta1,
-                      config_.adam_beta2, config_.weight_decay, config_.adam_epsilon,
+                      config_.adam_beta2, weight_decay, config_.adam_epsilon,
                       /*amsgrad=*/false, /*maximize=*/false);
   }
 

@@ -7,6 +7,8 @@
 //   o = o / sqrt(s), rescaled so that |o|_F is what it was
 //   p = p - eta (o + wd p where o p >= 0),   eta = lr 0.2 sqrt(max(d_in, d_out))
 //
+// With the constant schedule of weight decay wd is multiplied by the peak's eta instead.
+//
 // The experts of a layer are one parameter [E, d_out, d_in] and are orthogonalised side by side, as
 // one matrix [d_out, E d_in]; eta takes the sizes of a single expert.
 // Source: Jordan et al. 2024, kellerjordan.github.io/posts/muon; Liu et al. 2025, arXiv:2502.16982
@@ -109,7 +111,10 @@ class Muon final : public Optimizer {
     for (size_t i = 0; i < stacks_.size(); ++i) {
       Tensor update_BEMN = as_experts(updates[i], stacks_[i].weights_BEMN.size(1));
       normalize(stacks_[i], update_BEMN);
-      apply(stacks_[i], update_BEMN, learning_rate * stacks_[i].rate_scale);
+      const double decayed_rate =
+          config_.weight_decay_schedule == "constant" ? config_.learning_rate : learning_rate;
+      apply(stacks_[i], update_BEMN, learning_rate * stacks_[i].rate_scale,
+            decayed_rate * stacks_[i].rate_scale * config_.weight_decay);
     }
   }
 
@@ -145,11 +150,12 @@ class Muon final : public Optimizer {
     update_BEMN.mul_(inverse_square.mul_(before.div(after)).sqrt_());
   }
 
-  void apply(Stack& stack, const Tensor& update_BEMN, double rate) const {
+  /// `decay`: share of a weight that is taken off.
+  void apply(Stack& stack, const Tensor& update_BEMN, double rate, double decay) const {
     Tensor& weights = stack.weights_BEMN;
-    if (config_.weight_decay > 0) {
+    if (decay > 0) {
       const Tensor agrees = weights.mul(update_BEMN).ge_(0);  // 1 where both pull the same way
-      weights.addcmul_(weights, agrees, -rate * config_.weight_decay);
+      weights.addcmul_(weights, agrees, -decay);
     }
     weights.sub_(update_BEMN, rate);
   }

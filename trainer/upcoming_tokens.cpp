@@ -1,0 +1,30 @@
+#include "trainer/upcoming_tokens.h"
+
+namespace windtunnel::trainer {
+
+using torch::Tensor;
+
+UpcomingTokens upcoming_tokens(const Tensor& targets_BT, int64_t window) {
+  const int64_t rows = targets_BT.size(0), tokens = targets_BT.size(1);
+  // Where the token of each position occurred last before it, or -1: in a stable sort, equal tokens
+  // stand side by side in the order of their places.
+  const auto [sorted, places] = targets_BT.sort(/*stable=*/true, 1, /*descending=*/false);
+  Tensor before = at::full({rows, tokens}, -1, targets_BT.options());
+  if (tokens > 1) {
+    const Tensor same = sorted.narrow(1, 1, tokens - 1).eq(sorted.narrow(1, 0, tokens - 1));
+    before.narrow(1, 1, tokens - 1)
+        .copy_(at::where(same, places.narrow(1, 0, tokens - 1), before.narrow(1, 1, tokens - 1)));
+  }
+  const Tensor last_BT = at::empty_like(targets_BT).scatter_(1, places, before);
+
+  // A place past the end counts as one whose token was just there.
+  const auto windows = [&](const Tensor& values_BT, int64_t past_end) {
+    const Tensor padding = at::full({rows, window - 1}, past_end, values_BT.options());
+    return at::cat({values_BT, padding}, 1).unfold(1, window, 1);
+  };
+  const Tensor position_T1 = at::arange(tokens, targets_BT.options()).unsqueeze(1);
+  return {.tokens_BTW = windows(targets_BT, 0),
+          .is_first_BTW = windows(last_BT, tokens).lt(position_T1)};
+}
+
+}  // namespace windtunnel::trainer
