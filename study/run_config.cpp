@@ -26,6 +26,12 @@ void check_training(const RunConfig& config, std::vector<Problem>& problems) {
                         "model.context_tokens = " +
                             std::to_string(train.tokens_per_step / context)});
   }
+  const ScheduleConfig& schedule = train.schedule;
+  if (schedule.kind == "step_cosine" && schedule.estimated_steps <= schedule.warmup_steps) {
+    problems.push_back({"train.schedule.estimated_steps", std::to_string(schedule.estimated_steps),
+                        "must be more than train.schedule.warmup_steps = " +
+                            std::to_string(schedule.warmup_steps)});
+  }
   if (!std::isfinite(train.budget.amount)) {
     problems.push_back({"train.budget.amount", "not finite", "must be a finite number > 0"});
   }

@@ -157,7 +157,7 @@ class TrainingRun {
     middle.steps += 0.5;
     middle.seconds += 0.5 * seconds_per_step_;
     return config_.train.optimizer.learning_rate *
-           learning_rate_factor(config_.train.schedule, budget_.progress(middle));
+           learning_rate_factor(config_.train.schedule, budget_.progress(middle), position_.step);
   }
 
   void take_step() {
