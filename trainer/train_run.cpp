@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "corpus/packed_corpus.h"
+#include "evaluation/layer_health.h"
 #include "model/census.h"
 #include "trainer/budget.h"
 #include "trainer/checkpoint.h"
@@ -137,8 +138,17 @@ class TrainingRun {
     point_seconds_ = position_.training_seconds;
     if (!saved_) return;
     load_tensors(checkpoint_folder(), *saved_, kWeightsFile, weights_of(model_));
-    load_tensors(checkpoint_folder(), *saved_, kOptimizerFile, state_of(optimizers_));
+    load_tensors(checkpoint_folder(), *saved_, kOptimizerFile, training_state());
     base::log_info("continuing at step " + std::to_string(position_.step));
+  }
+
+  /// What only training needs: of the optimizers, and of the router health since the last point.
+  NamedTensors training_state() const {
+    NamedTensors state = state_of(optimizers_);
+    for (auto& [name, counter] : model_.health_counters()) {
+      state.emplace_back("health." + name, counter);
+    }
+    return state;
   }
 
   // --- the steps of the loop -------------------------------------------------------------------
@@ -224,6 +234,8 @@ class TrainingRun {
     point.gradient_norm = gradient_norm_;
     point.tokens_per_second =
         static_cast<double>(config_.train.tokens_per_step) / seconds_per_step_;
+    point.layers = evaluation::layer_points(model_);
+    model_.reset_router_health();
     curve.append(point);
     position_.loss_sum = 0;
     position_.loss_count = 0;
@@ -243,7 +255,7 @@ class TrainingRun {
     position_.training_seconds = training_seconds();
     const double start = base::monotonic_seconds();
     const CheckpointManifest manifest =
-        save_checkpoint(checkpoint_folder(), weights_of(model_), state_of(optimizers_), position_);
+        save_checkpoint(checkpoint_folder(), weights_of(model_), training_state(), position_);
     result_.weights_sha256 = manifest.files.at(kWeightsFile).sha256;
     last_checkpoint_ = base::monotonic_seconds();
     position_.checkpoint_seconds += last_checkpoint_ - start;
