@@ -4,7 +4,6 @@
 
 #include "base/fingerprint.h"
 #include "corpus/packed_corpus.h"
-#include "model/census.h"
 
 namespace windtunnel::study {
 
@@ -62,6 +61,14 @@ std::string config_fingerprint(const RunConfig& config) {
   return base::fingerprint(document);
 }
 
+model::Census census_of(const RunConfig& config) {
+  const TrainConfig& train = config.train;
+  const int64_t tokens = train.micro_batch_rows > 0
+                             ? train.micro_batch_rows * config.model.context_tokens
+                             : train.tokens_per_step;
+  return model::census(config.model, tokens, train.optimizer.matrices == "muon");
+}
+
 int64_t planned_steps(const RunConfig& config) {
   const BudgetConfig& budget = config.train.budget;
   const auto per_step = static_cast<double>(config.train.tokens_per_step);
@@ -69,7 +76,7 @@ int64_t planned_steps(const RunConfig& config) {
   if (budget.kind == "steps") return static_cast<int64_t>(std::ceil(budget.amount));
   double tokens = budget.amount;
   if (budget.kind != "tokens") {
-    const model::Census census = model::census(config.model, config.train.tokens_per_step);
+    const model::Census census = census_of(config);
     if (budget.kind == "flops") tokens = budget.amount / census.flops_per_token_exact;
     if (budget.kind == "tokens_per_parameter") {
       tokens = budget.amount * static_cast<double>(census.parameters_active);

@@ -2,6 +2,7 @@
 // The configuration of one run: the contract between the control program and the trainer.
 
 #include "base/config.h"
+#include "model/census.h"
 #include "model/model_config.h"
 
 namespace windtunnel::study {
@@ -187,6 +188,9 @@ RunConfig resolve_run_config(const base::Json& document, const std::string& subj
 
 /// Identity of an experiment: the resolved configuration without the seed.
 std::string config_fingerprint(const RunConfig& config);
+
+/// The model's census with the tokens in flight and the optimizer that the run will have.
+model::Census census_of(const RunConfig& config);
 
 /// Steps of the budget where that is known before training (all kinds but seconds), else 0.
 int64_t planned_steps(const RunConfig& config);

@@ -65,7 +65,7 @@ class TrainingRun {
         result_(result),
         config_(read_config(folder)),
         device_(prepare_machine(config_.train)),
-        census_(model::census(config_.model, config_.train.tokens_per_step)),
+        census_(study::census_of(config_)),
         budget_(config_),
         model_(config_.model, base::RandomStream(seed(), "weights")) {
     result_.device_name = device_name(device_);
