@@ -89,7 +89,8 @@ struct Guardrails {
   /// A layer has collapsed if its busiest of E experts gets max(this, 2/E) of the tokens or more.
   double max_expert_load = 0.25;
   double max_load_cv = 1.0;
-  double min_load_entropy = 0.1;
+  double min_load_entropy = 0.05;
+  double max_bias_of_clamp = 1.0;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
@@ -109,9 +110,14 @@ struct Guardrails {
           {.help = "standard deviation over mean of the experts' load that counts as collapse",
            .exclusive_minimum = 0});
     visit("min_load_entropy", self.min_load_entropy,
-          {.help = "entropy of the load over log E below which a router has collapsed",
+          {.help = "entropy of the load over log E below which a router has collapsed; at 0.05 one "
+                   "of 16 experts has more than 97 % of the load",
            .minimum = 0,
            .maximum = 1});
+    visit("max_bias_of_clamp", self.max_bias_of_clamp,
+          {.help = "largest selection bias over its clamp that counts as collapse: at 1 the clamp "
+                   "holds it",
+           .exclusive_minimum = 0});
   }
 };
 

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "base/clock.h"
+#include "evaluation/layer_health.h"
 #include "evaluation/token_nats.h"
 
 namespace windtunnel::evaluation {
@@ -11,22 +12,45 @@ double bits_per_byte(double total_nats, int64_t bytes) {
   return total_nats / std::numbers::ln2 / static_cast<double>(bytes);
 }
 
+namespace {
+
+/// Over the tokens that have bytes by the source's count.
+void add_source_figure(const ScoredText& text, const std::vector<float>& nats,
+                       study::EvaluationResult& result) {
+  if (text.source_bytes.empty()) return;
+  double total = 0;
+  int64_t bytes = 0;
+  for (int64_t document = 0; document < text.documents(); ++document) {
+    // The first token of a document is never a target.
+    const auto first = static_cast<size_t>(text.document_starts[document] + 1);
+    const auto last = static_cast<size_t>(text.document_starts[document + 1]);
+    for (size_t i = first; i < last; ++i) {
+      const int64_t length = text.source_bytes.at(static_cast<size_t>(text.tokens[i]));
+      if (length == 0) continue;
+      total += nats[i];
+      bytes += length;
+    }
+  }
+  if (bytes == 0) return;
+  result.bytes_source = bytes;
+  result.bits_per_byte_source = bits_per_byte(total, bytes);
+}
+
+}  // namespace
+
 study::EvaluationResult evaluate(model::LanguageModel& model, const ScoredText& text, int64_t rows,
                                  const std::function<void(double)>& progress) {
   const double start = base::monotonic_seconds();
   study::EvaluationResult result;
-  for (const float nats : token_nats(model, text, rows, progress)) result.total_nats += nats;
+  const std::vector<float> nats = token_nats(model, text, rows, progress);
+  for (const float value : nats) result.total_nats += value;
   result.bits_per_byte = bits_per_byte(result.total_nats, text.bytes);
   result.bytes = text.bytes;
+  add_source_figure(text, nats, result);
   result.tokens = text.scored_tokens();
   result.documents = text.documents();
   result.validation_text_sha256 = text.sha256;
-  for (const model::RouterHealth& health : model.router_health()) {
-    result.router_health.push_back({.position = health.position,
-                                    .load_entropy = health.load_entropy,
-                                    .load_cv = health.load_cv,
-                                    .max_load = health.max_load});
-  }
+  result.router_health = router_health(model);
   result.seconds = base::monotonic_seconds() - start;
   return result;
 }

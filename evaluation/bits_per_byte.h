@@ -15,7 +15,8 @@ double bits_per_byte(double total_nats, int64_t bytes);
 /// Scores the text and reads the router health over it. Fills in everything but weights_sha256.
 ///
 /// The nats are summed in double precision in the order of the text, so the sum does not depend on
-/// how windows were put together. Special tokens are in neither sum.
+/// how windows were put together. Special tokens are in neither sum. The source's figure takes the
+/// same nats, without those of tokens that have no bytes by its count.
 study::EvaluationResult evaluate(model::LanguageModel& model, const ScoredText& text, int64_t rows,
                                  const std::function<void(double)>& progress = {});
 

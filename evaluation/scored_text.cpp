@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/fingerprint.h"
 #include "corpus/packed_corpus.h"
+#include "evaluation/source_bytes.h"
 
 namespace windtunnel::evaluation {
 namespace fs = std::filesystem;
@@ -49,6 +50,7 @@ ScoredText validation_text(const fs::path& corpus_folder, const corpus::Tokenize
   const std::string raw = base::read_file(corpus_folder / "validation.text");
   text.bytes = static_cast<int64_t>(raw.size());
   text.sha256 = base::sha256(raw);
+  text.source_bytes = source_byte_lengths(tokenizer);
   if (const int64_t bytes = bytes_of_tokens(text, tokenizer); bytes != text.bytes) {
     throw base::Error("the validation tokens of " + corpus_folder.string() + " stand for " +
                       std::to_string(bytes) + " bytes, but validation.text has " +
@@ -66,6 +68,7 @@ ScoredText text_of_file(const fs::path& file, const corpus::Tokenizer& tokenizer
   text.document_starts = {0, static_cast<int64_t>(text.tokens.size())};
   text.bytes = static_cast<int64_t>(raw.size());
   text.sha256 = base::sha256(raw);
+  text.source_bytes = source_byte_lengths(tokenizer);
   base::check(bytes_of_tokens(text, tokenizer) == text.bytes, "tokens lose bytes of the text");
   return text;
 }

@@ -19,6 +19,8 @@ struct ScoredText {
   int64_t bytes = 0;
   /// SHA-256 of those bytes.
   std::string sha256;
+  /// By token of the vocabulary: see source_bytes.h. Empty: the source's figure is not wanted.
+  std::vector<int64_t> source_bytes;
 
   int64_t documents() const { return static_cast<int64_t>(document_starts.size()) - 1; }
   /// Tokens that are predicted: all but the begin-of-document ones.

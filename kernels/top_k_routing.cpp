@@ -47,13 +47,14 @@ struct Routing : torch::autograd::Function<Routing> {
       }
     });
     std::vector<double> mean(static_cast<size_t>(E)), total(static_cast<size_t>(E));
-    double squares = 0;
+    double squares = 0, saturated = 0;
     for (const auto& part : sums) {
       for (size_t e = 0; e < mean.size(); ++e) {
         mean[e] += part.probabilities[e] / static_cast<double>(N);
         total[e] += part.load[e];
       }
       squares += part.squared_log_sums;
+      saturated += part.saturated;
     }
     double balance = 0;
     for (size_t e = 0; e < mean.size(); ++e) {
@@ -62,13 +63,16 @@ struct Routing : torch::autograd::Function<Routing> {
     }
     const auto loss = torch::full({}, load_balance * balance + z * squares / static_cast<double>(N),
                                   logits.options());
-    context->mark_non_differentiable({experts, load});
+    const auto totals = torch::empty({2}, logits.options().dtype(torch::kDouble));
+    totals.mutable_data_ptr<double>()[0] = squares;
+    totals.mutable_data_ptr<double>()[1] = saturated;
+    context->mark_non_differentiable({experts, load, totals});
     context->save_for_backward({logits, experts, weights, load});
     context->saved_data["K"] = K;
     context->saved_data["sigmoid"] = sigmoid;
     context->saved_data["load_balance"] = has_losses ? load_balance : 0.0;
     context->saved_data["z"] = has_losses ? z : 0.0;
-    return {experts, weights, load, loss};
+    return {experts, weights, load, loss, totals};
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
@@ -127,12 +131,18 @@ TopK top_k_routing_reference(const torch::Tensor& logits_NE, const torch::Tensor
   const auto selected_NK = scores_NE.gather(1, result.experts_NK);
   result.weights_NK = selected_NK / selected_NK.sum(-1, /*keepdim=*/true).clamp_min(kSmallestSum);
   result.load_E = expert_load(result.experts_NK, logits_NE.size(1));
+  const auto square_N = logits_NE.logsumexp(-1).square();
+  const auto affinities_NE = scores_NE.detach();
+  const auto saturated = sigmoid ? (affinities_NE < 0.01).logical_or(affinities_NE > 0.99).sum()
+                                 : torch::zeros({}, logits_NE.options());
+  result.sums_2 =
+      torch::stack({square_N.detach().sum(torch::kDouble), saturated.to(torch::kDouble)});
   if (losses) {
     const auto probabilities_NE =
         sigmoid ? scores_NE / scores_NE.sum(-1, /*keepdim=*/true).clamp_min(kSmallestSum)
                 : scores_NE;
     result.loss = load_balance_loss(probabilities_NE, result.load_E) * losses->load_balance +
-                  z_loss(logits_NE) * losses->z;
+                  square_N.mean() * losses->z;
   }
   return result;
 }
@@ -148,7 +158,7 @@ TopK top_k_routing(const torch::Tensor& logits_NE, const torch::Tensor& bias_E, 
   const auto parts = Routing::apply(
       logits_NE, bias_E.defined() ? std::optional(bias_E) : std::nullopt, K,
       scores == RoutingScores::kSigmoid, losses.has_value(), weights.load_balance, weights.z);
-  return {parts[0], parts[1], parts[2], losses ? parts[3] : torch::Tensor()};
+  return {parts[0], parts[1], parts[2], losses ? parts[3] : torch::Tensor(), parts[4]};
 }
 
 }  // namespace windtunnel::kernels

@@ -29,6 +29,9 @@ struct TopK {
   torch::Tensor load_E;
   /// Undefined without `losses`; differentiable.
   torch::Tensor loss;
+  /// Sums over the tokens, in double: [0] squared log-sum-exp of the logits; [1] affinities below
+  /// 0.01 or above 0.99, where a sigmoid hardly has a gradient (0 for kSoftmax).
+  torch::Tensor sums_2;
 };
 
 /// Selects the K largest of scores + bias; the bias (undefined: none) enters nothing else.

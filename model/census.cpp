@@ -1,10 +1,29 @@
 #include "model/census.h"
 
+#include <algorithm>
+
 #include "model/pattern.h"
 
 namespace windtunnel::model {
+namespace {
 
-Census census(const ModelConfig& config, int64_t tokens_per_micro_batch) {
+/// A process keeps freed blocks for the next step, and blocks of other sizes leave gaps: what is
+/// held over what is in use. Measured: 1.05 to 1.45 over a dozen models of all kinds.
+constexpr double kHeldOverUsed = 1.25;
+/// Query, key and value, or gate and up, of the matrices of their layer.
+constexpr double kStackedShare = 2.0 / 3;
+
+}  // namespace
+
+double Census::peak_bytes() const {
+  // The warm-up keeps the weights that it puts back afterwards.
+  const double always = 2 * weights_bytes + optimizer_bytes;
+  const double passes = activations_bytes + stacked_bytes;
+  const double update = gradients_bytes + updates_bytes;
+  return kHeldOverUsed * (always + std::max(passes, update));
+}
+
+Census census(const ModelConfig& config, int64_t tokens_per_micro_batch, bool muon) {
   Census census;
   const int64_t table = config.vocabulary_size * config.width;
   census.parameters_by_component = {{"embedding", table}, {"head", table}};
@@ -48,13 +67,16 @@ Census census(const ModelConfig& config, int64_t tokens_per_micro_batch) {
   census.weights_bytes = kBytes * static_cast<double>(census.parameters_total);
   census.gradients_bytes = census.weights_bytes;
   // One momentum per matrix entry (Muon), two moments for the rest (AdamW).
-  int64_t moments = 0;
+  int64_t moments = 0, matrices = 0;
   for (const auto& [role, count] : all.parameters) {
     const bool is_matrix = role == ParameterRole::kMatrix ||
                            role == ParameterRole::kExpertMatrices || role == ParameterRole::kRouter;
-    moments += count.total * (is_matrix ? 1 : 2);
+    if (is_matrix) matrices += count.total;
+    moments += count.total * (is_matrix && muon ? 1 : 2);
   }
   census.optimizer_bytes = kBytes * static_cast<double>(moments);
+  census.updates_bytes = muon ? 2 * kBytes * static_cast<double>(matrices) : 0;
+  census.stacked_bytes = kBytes * kStackedShare * static_cast<double>(matrices);
   census.activations_bytes =
       kBytes * all.saved_values_per_token * static_cast<double>(tokens_per_micro_batch);
   return census;
@@ -80,6 +102,8 @@ base::Json to_json(const Census& census) {
             {"gradients", census.gradients_bytes},
             {"optimizer", census.optimizer_bytes},
             {"activations", census.activations_bytes},
+            {"stacked", census.stacked_bytes},
+            {"updates", census.updates_bytes},
             {"peak", census.peak_bytes()}}}};
 }
 

@@ -126,6 +126,16 @@ void LanguageModel::reset_router_health() {
   for (const auto& layer : parts_->layers) layer->reset_router_health();
 }
 
+std::vector<std::pair<std::string, torch::Tensor>> LanguageModel::health_counters() const {
+  std::vector<std::pair<std::string, torch::Tensor>> all;
+  for (size_t i = 0; i < parts_->layers.size(); ++i) {
+    for (auto& [name, counter] : parts_->layers[i]->health_counters()) {
+      all.emplace_back(parts_->prefixes[i] + name, counter);
+    }
+  }
+  return all;
+}
+
 std::vector<LayerFigure> LanguageModel::layer_figures() const {
   std::vector<LayerFigure> all;
   for (size_t i = 0; i < parts_->layers.size(); ++i) {

@@ -6,7 +6,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -38,6 +40,15 @@ struct RouterHealth {
   double load_cv = 0;
   /// Share of the busiest expert; 1/E is even.
   double max_load = 0;
+  /// Mean squared log-sum-exp of the logits, before its weight.
+  double z_loss = 0;
+  /// Of the selection biases as they are, for a router that has them: mean and largest size, and
+  /// whether the largest has reached its clamp.
+  std::optional<double> bias_mean;
+  std::optional<double> bias_max;
+  std::optional<bool> bias_at_clamp;
+  /// Share of affinities below 0.01 or above 0.99, for a router with sigmoids.
+  std::optional<double> saturation;
 };
 
 struct ModelOutput {
@@ -82,6 +93,9 @@ class LanguageModel : public torch::nn::Module {
   /// it synchronises with the device.
   std::vector<RouterHealth> router_health() const;
   void reset_router_health();
+  /// What router_health() has counted so far, by name: saving it lets a run that continues report
+  /// the same figures as one that never stopped.
+  std::vector<std::pair<std::string, torch::Tensor>> health_counters() const;
   /// Further figures of all layers, e.g. of learned mixing weights; nothing for most kinds.
   std::vector<LayerFigure> layer_figures() const;
 

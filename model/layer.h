@@ -73,6 +73,8 @@ class Layer : public torch::nn::Module {
   /// Of the tokens since the last reset; nothing for a layer without a router or before any token.
   virtual std::optional<RouterHealth> router_health() const { return std::nullopt; }
   virtual void reset_router_health() {}
+  /// The counters behind it, by name.
+  virtual std::vector<std::pair<std::string, torch::Tensor>> health_counters() const { return {}; }
 
  protected:
   torch::Tensor add_parameter(const std::string& name, ParameterRole role, torch::Tensor value);

@@ -24,6 +24,8 @@ struct Routing {
   torch::Tensor load_E;
   /// Weighted losses of the router; undefined outside training.
   torch::Tensor auxiliary_loss;
+  /// Sums over the tokens, in double; see kernels/top_k_routing.h.
+  torch::Tensor sums_2;
 };
 
 class Router : public torch::nn::Module {
@@ -34,6 +36,10 @@ class Router : public torch::nn::Module {
   virtual std::vector<std::pair<std::string, torch::Tensor>> state_buffers() const { return {}; }
   /// `share_E`: the share of the step's assignments each expert got. Called without gradients.
   virtual void after_optimizer_step(const torch::Tensor& /*share_E*/) {}
+
+  /// Adds the figures that only this kind has; `saturated_share` is that of sums_2[1]. May wait for
+  /// the device.
+  virtual void complete(RouterHealth& /*health*/, double /*saturated_share*/) const {}
 };
 
 struct RouterFactory {

@@ -124,7 +124,7 @@ std::string page(const StudyData& data, const DrawnFigures& figures) {
       header(data) + "<main>\n" + summary_section(data, figures);
   html += heading("night", "Night of research") + figure("staircase", figures) +
           or_absent(experiments_table(data), "No experiment has been proposed yet.") +
-          figure("loss_curves", figures);
+          figure("loss_curves", figures) + figure("router_health", figures);
   html += heading("predictions", "Predictions") + figure("predictions", figures) +
           or_absent(calibration_table(data), "No prediction has been made yet.");
   html += scale_section(data, figures);

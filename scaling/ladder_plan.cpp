@@ -19,11 +19,6 @@ using base::Problem;
 constexpr int kFittedRungs = 5;
 constexpr const char* kLearningRate = "train.optimizer.learning_rate";
 
-int64_t micro_batch_tokens(const study::RunConfig& config) {
-  const int64_t rows = config.train.micro_batch_rows;
-  return rows == 0 ? config.train.tokens_per_step : rows * config.model.context_tokens;
-}
-
 bool is_under(const std::string& path, const std::string& prefix) {
   return path == prefix || path.rfind(prefix + ".", 0) == 0;
 }
@@ -68,12 +63,12 @@ void check_rungs(const LadderConfig& ladder, std::vector<Problem>& problems) {
 
 PlannedRung plan_rung(const study::RunConfig& best, const RungConfig& rung,
                       const LadderConfig& ladder, const LadderSetting& setting) {
-  const auto best_census = model::census(best.model, micro_batch_tokens(best));
+  const auto best_census = study::census_of(best);
   Json document = base::apply_patch(base::to_json(best), rung.patch);
   base::set_path(document, "train.budget.kind", "tokens_per_parameter");
   base::set_path(document, "train.budget.amount", ladder.tokens_per_parameter);
   study::RunConfig config = study::resolve_run_config(document, "ladder rung " + rung.name);
-  const auto census = model::census(config.model, micro_batch_tokens(config));
+  const auto census = study::census_of(config);
   bool has_own_rate = false;
   for (const auto& [path, value] : rung.patch.items()) {
     has_own_rate = has_own_rate || is_under(kLearningRate, path);

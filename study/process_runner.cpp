@@ -153,7 +153,7 @@ class ProcessRunner final : public Runner {
  private:
   RunRecord new_record(const RunRequest& request) const {
     const RunConfig& config = request.config;
-    const model::Census census = model::census(config.model, config.train.tokens_per_step);
+    const model::Census census = census_of(config);
     RunRecord record;
     record.id = request.id;
     record.purpose = request.purpose;

@@ -4,7 +4,6 @@
 
 #include "base/fingerprint.h"
 #include "corpus/packed_corpus.h"
-#include "model/census.h"
 #include "study/objective_kind.h"
 
 namespace windtunnel::study {
@@ -26,6 +25,12 @@ void check_training(const RunConfig& config, std::vector<Problem>& problems) {
                         "must divide the rows of a step, train.tokens_per_step / "
                         "model.context_tokens = " +
                             std::to_string(train.tokens_per_step / context)});
+  }
+  const ScheduleConfig& schedule = train.schedule;
+  if (schedule.kind == "step_cosine" && schedule.estimated_steps <= schedule.warmup_steps) {
+    problems.push_back({"train.schedule.estimated_steps", std::to_string(schedule.estimated_steps),
+                        "must be more than train.schedule.warmup_steps = " +
+                            std::to_string(schedule.warmup_steps)});
   }
   if (!std::isfinite(train.budget.amount)) {
     problems.push_back({"train.budget.amount", "not finite", "must be a finite number > 0"});
@@ -59,9 +64,18 @@ std::string config_fingerprint(const RunConfig& config) {
   return base::fingerprint(document);
 }
 
+int64_t tokens_in_flight(const TrainConfig& train, int64_t context_tokens) {
+  return train.micro_batch_rows > 0 ? train.micro_batch_rows * context_tokens
+                                    : train.tokens_per_step;
+}
+
+model::Census census_of(const RunConfig& config) {
+  return model::census(config.model, tokens_in_flight(config.train, config.model.context_tokens),
+                       config.train.optimizer.matrices == "muon");
+}
+
 double training_flops_per_token(const RunConfig& config) {
-  return model::census(config.model, config.train.tokens_per_step).flops_per_token_exact +
-         objectives_cost(config).flops_per_token;
+  return census_of(config).flops_per_token_exact + objectives_cost(config).flops_per_token;
 }
 
 int64_t planned_steps(const RunConfig& config) {
@@ -72,8 +86,7 @@ int64_t planned_steps(const RunConfig& config) {
   double tokens = budget.amount;
   if (budget.kind == "flops") tokens = budget.amount / training_flops_per_token(config);
   if (budget.kind == "tokens_per_parameter") {
-    const model::Census census = model::census(config.model, config.train.tokens_per_step);
-    tokens = budget.amount * static_cast<double>(census.parameters_active);
+    tokens = budget.amount * static_cast<double>(census_of(config).parameters_active);
   }
   return std::max<int64_t>(1, std::llround(tokens / per_step));
 }

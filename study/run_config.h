@@ -2,6 +2,7 @@
 // The configuration of one run: the contract between the control program and the trainer.
 
 #include "base/config.h"
+#include "model/census.h"
 #include "model/model_config.h"
 #include "study/embedding_noise.h"
 #include "study/objectives.h"
@@ -38,18 +39,39 @@ struct ScheduleConfig {
   std::string kind = "cosine";
   double warmup_fraction = 0.05;
   double final_fraction = 0.1;
+  double decay_fraction = 0.2;
+  // What the source used, whatever the budget.
+  int64_t warmup_steps = 100;
+  int64_t estimated_steps = 2390;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
     visit("kind", self.kind,
-          {.help = "shape of the learning rate over the budget's own progress from 0 to 1",
-           .choices = {"cosine", "wsd", "constant"}});
+          {.help = "shape of the learning rate over the budget's own progress from 0 to 1; "
+                   "step_cosine is keyed to step numbers instead, as the fixed-wall study had it",
+           .choices = {"cosine", "wsd", "constant", "step_cosine"}});
     visit("warmup_fraction", self.warmup_fraction,
-          {.help = "share of the budget over which the rate rises from 0",
+          {.help = "share of the budget over which the rate rises from 0; unused by step_cosine",
            .minimum = 0,
            .maximum = 0.9});
-    visit("final_fraction", self.final_fraction,
-          {.help = "rate at the end over the peak", .minimum = 0, .maximum = 1});
+    visit(
+        "final_fraction", self.final_fraction,
+        {.help = "rate at the end over the peak; unused by constant", .minimum = 0, .maximum = 1});
+    visit("decay_fraction", self.decay_fraction,
+          {.help = "wsd only: share of the budget at its end over which the rate falls; what the "
+                   "warm-up leaves where that is less",
+           .source = "Haegele et al. 2024, arXiv:2405.18392: 10 to 20 % suffice",
+           .exclusive_minimum = 0,
+           .maximum = 1});
+    visit("warmup_steps", self.warmup_steps,
+          {.help = "step_cosine only: steps over which the rate rises from 0, which the first has",
+           .unit = "steps",
+           .minimum = 0});
+    visit("estimated_steps", self.estimated_steps,
+          {.help = "step_cosine only: step at which the cosine has fallen to final_fraction, where "
+                   "the rate then stays; more than warmup_steps",
+           .unit = "steps",
+           .minimum = 1});
   }
 };
 
@@ -65,6 +87,7 @@ struct OptimizerConfig {
   double adam_epsilon = 1e-8;
   double muon_momentum = 0.95;
   double muon_beta2 = 0.95;
+  std::string muon_experts = "stacked";
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
@@ -91,8 +114,13 @@ struct OptimizerConfig {
           {.help = "Nesterov momentum", .minimum = 0, .exclusive_maximum = 1});
     visit("muon_beta2", self.muon_beta2,
           {.help = "decay of the per-row or per-column second moment",
+           .source = "Li et al. 2025, arXiv:2510.05491",
            .minimum = 0,
            .exclusive_maximum = 1});
+    visit("muon_experts", self.muon_experts,
+          {.help = "muon only: the experts of a layer as one tall matrix [experts x inputs, "
+                   "outputs], as the fixed-wall study had it, or each orthogonalised on its own",
+           .choices = {"stacked", "separate"}});
   }
 };
 
@@ -171,6 +199,12 @@ RunConfig resolve_run_config(const base::Json& document, const std::string& subj
 
 /// Identity of an experiment: the resolved configuration without the seed.
 std::string config_fingerprint(const RunConfig& config);
+
+/// Tokens whose activations are in memory at once.
+int64_t tokens_in_flight(const TrainConfig& train, int64_t context_tokens);
+
+/// The model's census with the tokens in flight and the optimizer that the run will have.
+model::Census census_of(const RunConfig& config);
 
 /// Training FLOPs per token by the exact ledger, those of the objectives included.
 double training_flops_per_token(const RunConfig& config);

@@ -9,6 +9,7 @@
 //   evaluation.json   EvaluationResult, written by the evaluating process
 //   record.json       RunRecord, written last by the control program
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,49 @@ inline constexpr const char* kInterrupted = "interrupted";
 inline constexpr const char* kRefused = "refused";
 }  // namespace outcome
 
+/// How the router of one expert layer spread tokens. Absent: the router has no such thing.
+struct LayerHealth {
+  int position = 0;
+  double load_entropy = 0;
+  double load_cv = 0;
+  double max_load = 0;
+  std::optional<double> z_loss;
+  std::optional<double> bias_mean;
+  std::optional<double> bias_max;
+  std::optional<bool> bias_at_clamp;
+  std::optional<double> saturation;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("position", self.position, {.help = "position in the pattern, from 0"});
+    visit("load_entropy", self.load_entropy, {.help = "over log E; 1 is even"});
+    visit("load_cv", self.load_cv, {.help = "standard deviation over mean of the load"});
+    visit("max_load", self.max_load, {.help = "share of the busiest expert"});
+    visit("z_loss", self.z_loss, {.help = "mean squared log-sum-exp of the router's logits"});
+    visit("bias_mean", self.bias_mean, {.help = "mean size of the selection biases"});
+    visit("bias_max", self.bias_max, {.help = "size of the largest selection bias"});
+    visit("bias_at_clamp", self.bias_at_clamp, {.help = "the largest bias has reached its clamp"});
+    visit("saturation", self.saturation,
+          {.help = "share of sigmoid affinities below 0.01 or above 0.99"});
+  }
+};
+
+/// What one layer tells at a point of the curve.
+struct LayerPoint {
+  int position = 0;
+  /// Over the tokens since the last point.
+  std::optional<LayerHealth> router;
+  /// Further scalars of the last step, by name.
+  std::map<std::string, double> figures;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("position", self.position, {.help = "position in the pattern, from 0"});
+    visit("router", self.router, {.help = "health over the tokens since the last point"});
+    visit("figures", self.figures, {.help = "further scalars of the last step, by name"});
+  }
+};
+
 struct CurvePoint {
   int64_t step = 0;
   int64_t tokens = 0;
@@ -41,6 +85,8 @@ struct CurvePoint {
   double learning_rate = 0;
   std::optional<double> gradient_norm;
   double tokens_per_second = 0;
+  /// Layers that have something to tell.
+  std::vector<LayerPoint> layers;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
@@ -52,6 +98,7 @@ struct CurvePoint {
     visit("learning_rate", self.learning_rate, {.help = "AdamW's"});
     visit("gradient_norm", self.gradient_norm, {.help = "before clipping"});
     visit("tokens_per_second", self.tokens_per_second, {.help = "since the last point"});
+    visit("layers", self.layers, {.help = "router health and other figures of layers"});
   }
 };
 
@@ -112,25 +159,14 @@ struct TrainResult {
   }
 };
 
-struct LayerHealth {
-  int position = 0;
-  double load_entropy = 0;
-  double load_cv = 0;
-  double max_load = 0;
-
-  template <class Self, class Visitor>
-  static void describe(Self& self, Visitor& visit) {
-    visit("position", self.position, {.help = "position in the pattern, from 0"});
-    visit("load_entropy", self.load_entropy, {.help = "over log E; 1 is even"});
-    visit("load_cv", self.load_cv, {.help = "standard deviation over mean of the load"});
-    visit("max_load", self.max_load, {.help = "share of the busiest expert"});
-  }
-};
-
 struct EvaluationResult {
   double bits_per_byte = 0;
   double total_nats = 0;
   int64_t bytes = 0;
+  /// By the fixed-wall study's count of bytes (evaluation/source_bytes.h): to stand beside its
+  /// published figures. Not ours, and no decision rests on it.
+  std::optional<double> bits_per_byte_source;
+  std::optional<int64_t> bytes_source;
   int64_t tokens = 0;
   int64_t documents = 0;
   double seconds = 0;
@@ -143,6 +179,10 @@ struct EvaluationResult {
     visit("bits_per_byte", self.bits_per_byte, {.help = "total_nats / ln 2 / bytes"});
     visit("total_nats", self.total_nats, {.help = "negative log-likelihood of the text"});
     visit("bytes", self.bytes, {.help = "raw bytes of the text"});
+    visit("bits_per_byte_source", self.bits_per_byte_source,
+          {.help = "over bytes_source, to compare with the fixed-wall study's figures only"});
+    visit("bytes_source", self.bytes_source,
+          {.help = "bytes of each token decoded alone, a broken UTF-8 sequence counted as 3"});
     visit("tokens", self.tokens, {.help = "tokens scored, special tokens not"});
     visit("documents", self.documents, {.help = "documents, each scored on its own"});
     visit("seconds", self.seconds, {.help = "wall clock"});

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "corpus/packed_corpus.h"
+#include "evaluation/layer_health.h"
 #include "model/census.h"
 #include "study/objective_kind.h"
 #include "trainer/budget.h"
@@ -65,7 +66,7 @@ class TrainingRun {
         result_(result),
         config_(read_config(folder)),
         device_(prepare_machine(config_.train)),
-        census_(model::census(config_.model, config_.train.tokens_per_step)),
+        census_(study::census_of(config_)),
         budget_(config_),
         model_(config_.model, base::RandomStream(seed(), "weights")) {
     result_.device_name = device_name(device_);
@@ -146,11 +147,15 @@ class TrainingRun {
     base::log_info("continuing at step " + std::to_string(position_.step));
   }
 
-  /// What the run needs to continue, and nobody needs who reads the model.
+  /// What only training needs: of the optimizers and objectives, and of the router health since the
+  /// last point.
   NamedTensors training_state() const {
-    NamedTensors all = state_of(optimizers_);
-    for (auto& entry : objectives_.state()) all.push_back(std::move(entry));
-    return all;
+    NamedTensors state = state_of(optimizers_);
+    for (auto& entry : objectives_.state()) state.push_back(std::move(entry));
+    for (auto& [name, counter] : model_.health_counters()) {
+      state.emplace_back("health." + name, counter);
+    }
+    return state;
   }
 
   // --- the steps of the loop -------------------------------------------------------------------
@@ -170,7 +175,7 @@ class TrainingRun {
     middle.seconds += 0.5 * seconds_per_step_;
     const double progress = budget_.progress(middle);
     return {.learning_rate = config_.train.optimizer.learning_rate *
-                             learning_rate_factor(config_.train.schedule, progress),
+                             learning_rate_factor(config_.train.schedule, progress, position_.step),
             .progress = progress};
   }
 
@@ -240,6 +245,8 @@ class TrainingRun {
     point.gradient_norm = gradient_norm_;
     point.tokens_per_second =
         static_cast<double>(config_.train.tokens_per_step) / seconds_per_step_;
+    point.layers = evaluation::layer_points(model_);
+    model_.reset_router_health();
     curve.append(point);
     position_.loss_sum = 0;
     position_.loss_count = 0;

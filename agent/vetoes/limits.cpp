@@ -12,11 +12,7 @@ namespace {
 std::optional<std::string> refuse(const BeforeRun& facts) {
   if (!facts.candidate.config) return std::nullopt;
   const study::RunConfig& config = *facts.candidate.config;
-  const int64_t micro_batch_tokens =
-      config.train.micro_batch_rows > 0
-          ? config.train.micro_batch_rows * config.model.context_tokens
-          : config.train.tokens_per_step;
-  const model::Census census = model::census(config.model, micro_batch_tokens);
+  const model::Census census = study::census_of(config);
   const study::ObjectiveCost objectives = study::objectives_cost(config);
   const Guardrails& limits = facts.program.guardrails;
   std::vector<std::string> found;

@@ -36,8 +36,8 @@ std::string table(const study::RunConfig& config, const model::Census& census) {
       "\nparameters   {} active, {} total\nFLOPs/token  {} exact (forward and backward), {} by the "
       "source's count, {} "
       "by 6N\n"
-      "memory       {}B for a step: {}B weights, {}B gradients, {}B optimizer, {}B activations "
-      "(estimate)\n",
+      "memory       {}B at the peak of training (estimate, without the program itself): {}B "
+      "weights, {}B gradients, {}B optimizer, {}B activations, and copies of them\n",
       base::format_count(static_cast<double>(census.parameters_active)),
       base::format_count(static_cast<double>(census.parameters_total)),
       base::format_count(census.flops_per_token_exact),
@@ -77,10 +77,8 @@ Action setup(CLI::App& app) {
                              " has no corpus yet; add model.vocabulary_size=1024");
     }
     const study::RunConfig config = study::resolve_run_config(document, options->config);
-    const int64_t rows = config.train.micro_batch_rows;
-    const int64_t tokens =
-        rows > 0 ? rows * config.model.context_tokens : config.train.tokens_per_step;
-    const model::Census census = model::census(config.model, tokens);
+    const model::Census census = study::census_of(config);
+    const int64_t tokens = study::tokens_in_flight(config.train, config.model.context_tokens);
     const study::ObjectiveCost objectives = study::objectives_cost(config);
     const bool any = objectives.parameters_total() > 0 || objectives.flops_per_token != 0;
     if (options->json) {

@@ -30,6 +30,9 @@ std::string summary(const study::RunRecord& record, const std::filesystem::path&
   if (const auto bits = record.bits_per_byte()) {
     text += fmt::format("\n{:.4f} bits per byte over {} bytes of validation text", *bits,
                         record.evaluation->bytes);
+    if (const auto source = record.evaluation->bits_per_byte_source) {
+      text += fmt::format("\n{:.4f} by the source's count of bytes, not for comparisons", *source);
+    }
   }
   if (record.train.steps && record.train.tokens && record.train.tokens_per_second) {
     text +=

@@ -45,9 +45,14 @@ std::string experiment_text(const study::Experiment& experiment,
   }
   for (const study::JournalRun& run : runs) {
     if (run.experiment != experiment.number) continue;
-    text += fmt::format("run         {}  {}  {}\n", run.id,
+    text += fmt::format("run         {}  {}  {}", run.id,
                         run.record ? run.record->train.outcome : run.state,
                         bits(run.record ? run.record->bits_per_byte() : std::nullopt, "{:.4f}"));
+    if (run.record && run.record->evaluation && run.record->evaluation->bits_per_byte_source) {
+      text += fmt::format("  ({:.4f} by the source's count of bytes)",
+                          *run.record->evaluation->bits_per_byte_source);
+    }
+    text += "\n";
   }
   return text;
 }

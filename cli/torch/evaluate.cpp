@@ -21,11 +21,24 @@ void print_table(const study::EvaluationResult& result) {
         base::format_count(static_cast<double>(result.tokens)) + " tokens of " +
         std::to_string(result.documents) + " documents, in " +
         base::format_duration(result.seconds));
+  if (result.bits_per_byte_source) {
+    print("by the source's count of bytes, not for comparisons of ours: " +
+          base::format_number(*result.bits_per_byte_source, 5) + " over " +
+          base::format_count(static_cast<double>(*result.bytes_source)) + "B");
+  }
   if (result.router_health.empty()) return;
-  std::vector<std::vector<std::string>> rows{{"position", "load entropy", "load cv", "max load"}};
+  std::vector<std::vector<std::string>> rows{
+      {"position", "load entropy", "load cv", "max load", "z loss", "largest bias", "saturated"}};
+  const auto number = [](const std::optional<double>& value) {
+    return value ? base::format_number(*value, 3) : std::string("-");
+  };
   for (const auto& layer : result.router_health) {
-    rows.push_back({std::to_string(layer.position), base::format_number(layer.load_entropy, 3),
-                    base::format_number(layer.load_cv, 3), base::format_number(layer.max_load, 3)});
+    rows.push_back(
+        {std::to_string(layer.position), base::format_number(layer.load_entropy, 3),
+         base::format_number(layer.load_cv, 3), base::format_number(layer.max_load, 3),
+         number(layer.z_loss),
+         number(layer.bias_max) + (layer.bias_at_clamp.value_or(false) ? " (clamp)" : ""),
+         number(layer.saturation)});
   }
   print(base::format_table(rows));
 }

@@ -35,6 +35,14 @@ WINDTUNNEL_INLINE void sigmoids(const float* logits, int64_t E, float* a) {
   for (int64_t e = 0; e < E; ++e) a[e] = 1.0f / (1.0f + exponential(-logits[e]));
 }
 
+/// How many lie where a sigmoid hardly has a gradient.
+WINDTUNNEL_INLINE int count_saturated(const float* a, int64_t E) {
+  int count = 0;
+#pragma omp simd reduction(+ : count)
+  for (int64_t e = 0; e < E; ++e) count += (a[e] < 0.01f) | (a[e] > 0.99f);
+  return count;
+}
+
 /// The K largest, best first; a NaN is never larger, so that K different numbers come out always.
 WINDTUNNEL_INLINE void select(const float* values, int64_t E, int64_t K, bool* taken,
                               int64_t* experts) {
@@ -68,6 +76,7 @@ void route_forward(const RoutingShape& shape, int64_t rows, const float* logits,
       sigmoids(logits, E, a.data());
       scores = a.data();
       normaliser = 1.0f / std::max(sum_of(scores, E), shape.smallest_sum);
+      sums.saturated += count_saturated(scores, E);
     }
     const float* values = scores;
     if (bias) {

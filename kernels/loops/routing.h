@@ -17,6 +17,8 @@ struct RoutingShape {
 struct RoutingSums {
   std::vector<double> probabilities, load;
   double squared_log_sums = 0;
+  /// Sigmoids outside [0.01, 0.99].
+  double saturated = 0;
 };
 
 /// `bias` may be null.

@@ -33,8 +33,8 @@ LayerCensus census(const base::Json& json, const ModelConfig& model, const Layer
   const int64_t matrices = 3 * model.width * hidden;
   census.add(ParameterRole::kMatrix, matrices);
   census.forward_flops_per_token["dense"] = 2.0 * static_cast<double>(matrices);
-  // Input, normalised input, gate and up, their product.
-  census.saved_values_per_token = static_cast<double>(2 * model.width + 3 * hidden);
+  // Normalised input, gate and up, their product.
+  census.saved_values_per_token = static_cast<double>(model.width + 3 * hidden);
   return census;
 }
 

@@ -40,11 +40,10 @@ LayerCensus census(const base::Json& json, const ModelConfig& model, const Layer
   census.forward_flops_per_token["router"] = 2.0 * static_cast<double>(router);
   census.forward_flops_per_token["experts"] =
       2.0 * static_cast<double>(options.num_active * one_expert);
-  // Input, normalised input, router logits; for each visited expert its input, gate and up, their
-  // product and its output.
-  census.saved_values_per_token =
-      static_cast<double>(2 * model.width + 2 * options.num_experts +
-                          options.num_active * (2 * model.width + 3 * hidden));
+  // Normalised input, router logits; for each visited expert its input, gate and up and their
+  // product, its number (8 bytes), weight and places.
+  census.saved_values_per_token = static_cast<double>(
+      model.width + options.num_experts + options.num_active * (model.width + 3 * hidden + 6));
   return census;
 }
 

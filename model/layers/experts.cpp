@@ -39,6 +39,7 @@ class Experts : public Layer {
     register_module("routing", router_);
     load_since_reset_E_ = register_buffer("load_since_reset", torch::zeros({experts}));
     load_since_step_E_ = register_buffer("load_since_step", torch::zeros({experts}));
+    sums_since_reset_2_ = register_buffer("sums_since_reset", torch::zeros({2}, torch::kDouble));
   }
 
   torch::Tensor forward(const torch::Tensor& residual_BTD, ForwardPass& pass) override {
@@ -47,6 +48,7 @@ class Experts : public Layer {
     const auto logits_NE = kernels::linear(x_ND.to(wide), {router_matrix_ED_});
     const Routing routing = router_->route(logits_NE, num_active_);
     load_since_reset_E_.add_(routing.load_E);
+    sums_since_reset_2_.add_(routing.sums_2);
     if (is_training()) {
       load_since_step_E_.add_(routing.load_E);
       pass.auxiliary_losses.push_back(routing.auxiliary_loss);
@@ -69,12 +71,26 @@ class Experts : public Layer {
   }
 
   std::optional<RouterHealth> router_health() const override {
-    auto health = health_of_load(load_since_reset_E_);
-    if (health) health->position = position_;
+    const auto load_E = load_since_reset_E_.to(torch::kCPU, torch::kDouble);
+    auto health = health_of_load(load_E);
+    if (!health) return health;
+    const auto sums_2 = sums_since_reset_2_.to(torch::kCPU);
+    const double tokens = load_E.sum().item<double>() / static_cast<double>(num_active_);
+    health->position = position_;
+    health->z_loss = sums_2[0].item<double>() / tokens;
+    router_->complete(*health,
+                      sums_2[1].item<double>() / (tokens * static_cast<double>(load_E.size(0))));
     return health;
   }
 
-  void reset_router_health() override { load_since_reset_E_.zero_(); }
+  void reset_router_health() override {
+    load_since_reset_E_.zero_();
+    sums_since_reset_2_.zero_();
+  }
+
+  std::vector<std::pair<std::string, torch::Tensor>> health_counters() const override {
+    return {{"load_since_reset", load_since_reset_E_}, {"sums_since_reset", sums_since_reset_2_}};
+  }
 
  private:
   int position_;
@@ -82,8 +98,10 @@ class Experts : public Layer {
   int64_t num_active_ = 0;
   torch::Tensor router_matrix_ED_, gate_EHD_, up_EHD_, down_EDH_;
   std::shared_ptr<Router> router_;
-  /// Assignments per expert; counters that are not part of a checkpoint.
+  /// Assignments per expert.
   torch::Tensor load_since_reset_E_, load_since_step_E_;
+  /// As Routing::sums_2.
+  torch::Tensor sums_since_reset_2_;
 };
 
 const base::Registration<LayerFactory> registration{{

@@ -30,7 +30,7 @@ class SigmoidRouter : public Router {
     auto top =
         kernels::top_k_routing(logits_NE, bias_E_, num_active, kernels::RoutingScores::kSigmoid,
                                is_training() ? std::optional(losses) : std::nullopt);
-    return {top.experts_NK, top.weights_NK, top.load_E, top.loss};
+    return {top.experts_NK, top.weights_NK, top.load_E, top.loss, top.sums_2};
   }
 
   std::vector<std::pair<std::string, torch::Tensor>> state_buffers() const override {
@@ -42,6 +42,16 @@ class SigmoidRouter : public Router {
     average_share_E_.lerp_(share_E.to(average_share_E_.scalar_type()), 1 - options_.bias_ema);
     bias_E_.add_((even - average_share_E_) / even, options_.bias_step);
     bias_E_.sub_(bias_E_.mean()).clamp_(-options_.bias_clamp, options_.bias_clamp);
+  }
+
+  void complete(RouterHealth& health, double saturated_share) const override {
+    health.saturation = saturated_share;
+    if (options_.bias_step == 0) return;  // it has no bias
+    const auto size_E = bias_E_.abs().to(torch::kCPU);
+    health.bias_mean = size_E.mean().item<double>();
+    health.bias_max = size_E.max().item<double>();
+    // The clamp as the bias has it, in single precision; a NaN counts as there.
+    health.bias_at_clamp = !(*health.bias_max < static_cast<double>(float(options_.bias_clamp)));
   }
 
  private:

@@ -21,7 +21,7 @@ class SoftmaxRouter : public Router {
     const auto losses = kernels::RoutingLosses{options_.load_balance, options_.z_loss};
     auto top = kernels::top_k_routing(logits_NE, {}, num_active, kernels::RoutingScores::kSoftmax,
                                       is_training() ? std::optional(losses) : std::nullopt);
-    return {top.experts_NK, top.weights_NK, top.load_E, top.loss};
+    return {top.experts_NK, top.weights_NK, top.load_E, top.loss, top.sums_2};
   }
 
  private:

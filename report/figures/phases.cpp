@@ -71,7 +71,7 @@ std::optional<Figure> draw(const StudyData& data, const Layout& layout) {
 const base::Registration<FigureKind> registration{
     {.name = "phases",
      .summary = "seconds per phase",
-     .entry = {.order = 5,
+     .entry = {.order = 6,
                .title = "Where the time went",
                .draw = draw,
                .absent = "This figure appears once the first run has finished."}}};

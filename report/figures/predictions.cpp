@@ -113,7 +113,7 @@ std::optional<Figure> draw(const StudyData& data, const Layout& layout) {
 const base::Registration<FigureKind> registration{
     {.name = "predictions",
      .summary = "predicted against measured changes",
-     .entry = {.order = 3,
+     .entry = {.order = 4,
                .title = "Predicted against measured",
                .draw = draw,
                .absent = "This figure appears once the first experiment has been measured."}}};

@@ -164,7 +164,7 @@ std::optional<Figure> draw(const StudyData& data, const Layout&) {
 const base::Registration<FigureKind> registration{
     {.name = "scaling",
      .summary = "loss over compute with the fitted law",
-     .entry = {.order = 4,
+     .entry = {.order = 5,
                .title = "Scaling law",
                .draw = draw,
                .absent = "The scaling plot appears once a rung of the ladder has finished."}}};

@@ -94,9 +94,12 @@ TEST_F(BeforeRunVeto, LimitsNameTheFigureAndTheLimit) {
 
 class RouterCollapse : public ::testing::Test {
  protected:
-  std::string refused(int experts, study::LayerHealth health) const {
+  std::string refused(int experts, study::LayerHealth health, const char* router = "softmax",
+                      double clamp = 0.25) const {
     Program program = small_program();
-    program.base["model"]["layers"]["E"]["num_experts"] = experts;
+    Json& options = program.base["model"]["layers"]["E"];
+    options["num_experts"] = experts;
+    options["router"] = {{"kind", router}, {"sigmoid", {{"bias_clamp", clamp}}}};
     const study::RunConfig config = study::resolve_run_config(program.base, "base");
     study::EvaluationResult evaluation;
     health.position = 3;
@@ -117,11 +120,40 @@ TEST_F(RouterCollapse, TheBusiestExpertIsHeldAgainstTwiceItsShareWithFewExperts)
               HasSubstr("takes 0.5 of the tokens (limit 0.5)"));
 }
 
+TEST_F(RouterCollapse, TheDefaultsAreTheThresholdsOfTheFixedWallStudy) {
+  const Guardrails limits;
+  EXPECT_EQ(limits.max_expert_load, 0.25);
+  EXPECT_EQ(limits.max_load_cv, 1.0);
+  EXPECT_EQ(limits.min_load_entropy, 0.05);
+  EXPECT_EQ(limits.max_bias_of_clamp, 1.0);
+}
+
+TEST_F(RouterCollapse, ABiasAtItsClampCountsAsCollapsed) {
+  const study::LayerHealth even = {.load_entropy = 0.9, .load_cv = 0.3, .max_load = 0.2};
+  study::LayerHealth clamped = even;
+  clamped.bias_max = 0.25;
+  EXPECT_EQ(refused(8, clamped, "sigmoid"),
+            "router_collapse: layer 3: the largest bias 0.25 is 1 of its clamp 0.25 (limit 1)");
+  clamped.bias_max = 0.249;
+  EXPECT_EQ(refused(8, clamped, "sigmoid"), "");
+  clamped.bias_max = std::nan("");
+  EXPECT_THAT(refused(8, clamped, "sigmoid"), HasSubstr("the largest bias"));
+  clamped.bias_max.reset();
+  EXPECT_EQ(refused(8, clamped, "sigmoid"), "");
+}
+
+TEST_F(RouterCollapse, AClampThatSinglePrecisionRoundsDownIsReachedToo) {
+  study::LayerHealth health = {.load_entropy = 0.9, .load_cv = 0.3, .max_load = 0.2};
+  health.bias_max = static_cast<double>(0.7f);  // a little less than 0.7
+  EXPECT_THAT(refused(8, health, "sigmoid", 0.7), HasSubstr("is 1 of its clamp 0.7"));
+}
+
 TEST_F(RouterCollapse, ScatterAndEntropyHaveLimitsOfTheirOwn) {
   EXPECT_EQ(refused(8, {.load_entropy = 0.9, .load_cv = 1.0, .max_load = 0.2}),
             "router_collapse: layer 3: load sd over mean 1 (limit 1)");
-  EXPECT_EQ(refused(8, {.load_entropy = 0.05, .load_cv = 0.5, .max_load = 0.2}),
-            "router_collapse: layer 3: load entropy 0.05 of 1 (least 0.1)");
+  EXPECT_EQ(refused(8, {.load_entropy = 0.05, .load_cv = 0.5, .max_load = 0.2}), "");
+  EXPECT_EQ(refused(8, {.load_entropy = 0.049, .load_cv = 0.5, .max_load = 0.2}),
+            "router_collapse: layer 3: load entropy 0.049 of 1 (least 0.05)");
 }
 
 TEST_F(RouterCollapse, AFigureThatIsNotFiniteCountsAsCollapsed) {

@@ -119,6 +119,9 @@ TEST(BitsPerByte, RouterHealthCoversTheTextOnce) {
   EXPECT_EQ(once.router_health[0].position, 3);
   EXPECT_GT(once.router_health[0].load_entropy, 0);
   EXPECT_EQ(once.router_health[0].max_load, again.router_health[0].max_load);
+  EXPECT_GT(*once.router_health[0].z_loss, 0);
+  EXPECT_EQ(once.router_health[0].z_loss, again.router_health[0].z_loss);
+  EXPECT_FALSE(once.router_health[0].saturation) << "its router has no sigmoids";
 }
 
 }  // namespace

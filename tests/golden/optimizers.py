@@ -1,7 +1,8 @@
-"""Golden values for trainer/optimizers: three steps of AdamW and of Muon in double precision.
+"""Golden values for trainer/optimizers: six steps of AdamW and of Muon in double precision.
 
-Muon runs the five steps on the matrix itself, in the layout where rows are inputs of all experts and
-columns are outputs, so that nothing of how the C++ does it is shared. Run: python3 optimizers.py
+Muon runs the five steps on the matrix itself and, for stacked experts, in the source's own layout, where a
+layer's experts are one parameter [experts * inputs, outputs], so that nothing of how the C++ does it is
+shared. Run: python3 optimizers.py
 """
 
 import json
@@ -9,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-STEPS = 3
+STEPS = 6
 RATE = 0.02
 DECAY = 0.1
 COEFFICIENTS = [
-    (8.1566, -22.4833, 15.8788),
-    (4.0429, -2.8089, 0.5000),
-    (3.8917, -2.7725, 0.5061),
-    (3.2858, -2.3681, 0.4645),
-    (2.3465, -1.7098, 0.4232),
+    (8.156554524902461, -22.48329292557795, 15.878769915207462),
+    (4.042929935166739, -2.808917465908714, 0.5000178451051316),
+    (3.8916678022926607, -2.772484153217685, 0.5060648178503393),
+    (3.285753657755655, -2.3681294933425376, 0.46449024233003106),
+    (2.3465413258596377, -1.7097828382687081, 0.42323551169305323),
 ]
 
 
@@ -29,18 +30,13 @@ def polar_express(matrix):
     return x
 
 
-def muon(weights, gradients, momentum=0.95, beta2=0.95):
-    """weights [outputs, inputs] or [experts, outputs, inputs]; gradients one per step."""
-    experts = weights.ndim == 3
-    to_matrix = (lambda w: w.transpose(0, 2, 1).reshape(-1, w.shape[1])) if experts else (lambda w: w)
-    rate = RATE * 0.2 * np.sqrt(max(weights.shape[-2:]))
-    shape = weights.shape
-    p = to_matrix(weights)
+def muon_matrix(weights, gradients, rate, momentum=0.95, beta2=0.95):
+    """One matrix; gradients one per step."""
+    p = weights.copy()
     m = np.zeros_like(p)
     axis = 1 if p.shape[0] >= p.shape[1] else 0
     s = np.zeros_like(p.mean(axis=axis, keepdims=True))
-    for gradient in gradients:
-        g = to_matrix(gradient)
+    for g in gradients:
         m = momentum * m + (1 - momentum) * g
         u = polar_express((1 - momentum) * g + momentum * m)
         before = np.linalg.norm(u)
@@ -48,9 +44,28 @@ def muon(weights, gradients, momentum=0.95, beta2=0.95):
         u = u / np.sqrt(np.maximum(s, 1e-10))
         u = u * before / np.linalg.norm(u)
         p = p - rate * (u + DECAY * p * (u * p >= 0))
-    if experts:
-        return p.reshape(shape[0], shape[2], shape[1]).transpose(0, 2, 1)
     return p
+
+
+def rate_of(weights):
+    return RATE * 0.2 * np.sqrt(max(weights.shape[-2:]))
+
+
+def muon(weights, gradients):
+    """weights [outputs, inputs], or [experts, outputs, inputs] taken as one tall matrix."""
+    if weights.ndim == 2:
+        return muon_matrix(weights, gradients, rate_of(weights))
+    experts, outputs, inputs = weights.shape
+    tall = lambda w: np.concatenate([expert.T for expert in w])  # [experts * inputs, outputs]
+    after = muon_matrix(tall(weights), [tall(g) for g in gradients], rate_of(weights))
+    return np.stack([after[e * inputs : (e + 1) * inputs].T for e in range(experts)])
+
+
+def muon_separate(weights, gradients):
+    """As muon, but every expert is a matrix of its own."""
+    if weights.ndim == 2:
+        return muon(weights, gradients)
+    return np.stack([muon(weights[e], [g[e] for g in gradients]) for e in range(len(weights))])
 
 
 def adamw(weights, gradients, beta1=0.9, beta2=0.95, epsilon=1e-8):
@@ -88,7 +103,15 @@ golden = {
         case(muon, "tall", 12, 5),
         case(muon, "wide", 4, 10),
         case(muon, "experts", 3, 6, 4),
+        case(muon, "other_experts", 3, 6, 4),
         case(muon, "experts_with_many_outputs", 2, 9, 4),
+        case(muon, "one_square_expert", 1, 5, 5),
+    ],
+    "muon_separate": [
+        case(muon_separate, "matrix", 6, 4),
+        case(muon_separate, "tall_experts", 3, 6, 4),
+        case(muon_separate, "other_tall_experts", 3, 6, 4),
+        case(muon_separate, "wide_experts", 2, 4, 9),
     ],
 }
 Path(__file__).with_suffix(".json").write_text(json.dumps(golden) + "\n")

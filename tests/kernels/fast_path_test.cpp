@@ -274,6 +274,7 @@ TEST_P(FastRouting, MatchesTheReference) {
   EXPECT_TRUE(torch::equal(fast.experts_NK, reference.experts_NK));
   EXPECT_TRUE(torch::equal(fast.load_E, reference.load_E));
   EXPECT_EQ(fast.loss.defined(), has_losses);
+  EXPECT_TRUE(torch::allclose(fast.sums_2, reference.sums_2, 1e-5));
   // Both outputs as one, so that their gradients meet.
   const auto operation = [&](auto function) {
     return [&, function](const Tensors& in) {

@@ -127,7 +127,19 @@ TEST(Census, MemoryGrowsWithTokensInFlightOnly) {
   const ModelConfig config = resolve({}, 512);
   const Census one = census(config, 1024), two = census(config, 2048);
   EXPECT_EQ(two.activations_bytes, 2 * one.activations_bytes);
-  EXPECT_EQ(two.peak_bytes() - one.peak_bytes(), one.activations_bytes);
+  EXPECT_GT(two.peak_bytes() - one.peak_bytes(), one.activations_bytes);
+  EXPECT_EQ(two.weights_bytes, one.weights_bytes);
+  EXPECT_EQ(two.updates_bytes, one.updates_bytes);
+}
+
+TEST(Census, WithAFewTokensTheOptimizerSetsThePeak) {
+  const ModelConfig config = resolve({}, 512);
+  EXPECT_EQ(census(config, 1).peak_bytes(), census(config, 2).peak_bytes());
+  // AdamW has two moments for a matrix instead of one, but no updates to keep.
+  const Census muon = census(config, 1), adamw = census(config, 1, /*muon=*/false);
+  EXPECT_GT(adamw.optimizer_bytes, muon.optimizer_bytes);
+  EXPECT_EQ(adamw.updates_bytes, 0);
+  EXPECT_LT(adamw.peak_bytes(), muon.peak_bytes());
 }
 
 }  // namespace

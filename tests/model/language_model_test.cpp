@@ -300,6 +300,72 @@ TEST(LanguageModel, RouterHealthCountsUntilReset) {
   EXPECT_TRUE(model.router_health().empty());
 }
 
+/// The weights of the router in layer 3 of small_config().
+torch::Tensor router_of(const LanguageModel& model) {
+  for (const auto& parameter : model.parameters_with_roles()) {
+    if (parameter.role == ParameterRole::kRouter) return parameter.tensor;
+  }
+  return {};
+}
+
+TEST(LanguageModel, RouterHealthTellsTheSizeOfTheLogits) {
+  LanguageModel model(small_config(), base::RandomStream(1, "weights"));
+  const torch::NoGradGuard no_grad;
+  router_of(model).zero_();
+  model.forward(some_tokens());
+  auto health = model.router_health()[0];
+  EXPECT_NEAR(health.z_loss, std::log(8.0) * std::log(8.0), 1e-6);
+  EXPECT_EQ(health.saturation, 0);
+  EXPECT_EQ(health.bias_max, 0);
+  EXPECT_EQ(health.bias_at_clamp, false);
+  router_of(model).normal_(0, 1000);
+  model.reset_router_health();
+  model.forward(some_tokens());
+  model.forward(some_tokens());  // a mean: twice the tokens change nothing
+  health = model.router_health()[0];
+  EXPECT_GT(health.z_loss, 1e4);
+  EXPECT_GT(*health.saturation, 0.95);
+}
+
+TEST(LanguageModel, RouterHealthContinuesFromItsCounters) {
+  LanguageModel whole(small_config(), base::RandomStream(1, "weights"));
+  LanguageModel resumed(small_config(), base::RandomStream(1, "weights"));
+  const torch::NoGradGuard no_grad;
+  whole.forward(some_tokens());
+  const auto from = whole.health_counters(), to = resumed.health_counters();
+  ASSERT_EQ(from.size(), 2u);
+  for (size_t i = 0; i < from.size(); ++i) {
+    EXPECT_EQ(from[i].first, to[i].first);
+    torch::Tensor(to[i].second).copy_(from[i].second);
+  }
+  const auto one = whole.router_health()[0], other = resumed.router_health()[0];
+  EXPECT_EQ(one.max_load, other.max_load);
+  EXPECT_EQ(one.z_loss, other.z_loss);
+}
+
+/// The router matrix has rows that differ by 2^-12, which bfloat16 cannot tell apart.
+TEST(LanguageModel, RoutersDecideNearTiesInSingleWhateverTheModelsPrecision) {
+  ModelConfig config = small_config();
+  config.layers["E"]["num_active"] = 1;
+  for (const char* kind : {"softmax", "sigmoid"}) {
+    config.layers["E"]["router"] = Json{{"kind", kind}};
+    LanguageModel model(resolve(config), base::RandomStream(1, "weights"));
+    const torch::NoGradGuard no_grad;
+    model.set_compute_type(torch::kBFloat16);
+    const auto router = router_of(model);
+    const auto row = router[0].clone();
+    for (int64_t e = 0; e < router.size(0); ++e) {
+      router[e].copy_(row * (1 + static_cast<double>(e) * std::ldexp(1.0, -12)));
+    }
+    model.forward(some_tokens());
+    // A positive logit is largest in the last row, a negative one in the first.
+    const auto load = model.health_counters()[0].second;
+    EXPECT_EQ((load[0] + load[router.size(0) - 1]).item<float>(), load.sum().item<float>()) << kind;
+    EXPECT_GT(load[0].item<float>(), 0);
+    EXPECT_GT(load[router.size(0) - 1].item<float>(), 0);
+  }
+}
+
 TEST(LanguageModel, ComputesInBfloat16WithWeightsInSingle) {
   LanguageModel model(small_config(), base::RandomStream(1, "weights"));
   const auto expected = model.forward(some_tokens()).logits_BTV;

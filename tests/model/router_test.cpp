@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "base/json.h"
 #include "model/router_kind.h"
 
 namespace windtunnel::model {
@@ -90,6 +91,95 @@ TEST(RouterKinds, EveryDescriptionHasAComputation) {
 
 TEST(RouterHealth, IsNothingBeforeTheFirstToken) {
   EXPECT_FALSE(health_of_load(torch::zeros({4})));
+}
+
+/// tests/golden/routers.py
+const Json& golden() {
+  static const Json values = base::read_json(WINDTUNNEL_SOURCE_DIR "/tests/golden/routers.json");
+  return values;
+}
+
+torch::Tensor matrix_of(const Json& rows) {
+  std::vector<double> values;
+  for (const Json& row : rows) {
+    for (const Json& value : row) values.push_back(value);
+  }
+  return torch::tensor(values, torch::kDouble).view({static_cast<int64_t>(rows.size()), -1});
+}
+
+torch::Tensor vector_of(const Json& values) {
+  return torch::tensor(values.get<std::vector<double>>(), torch::kDouble);
+}
+
+/// Single precision in the fast loops, double in the reference.
+class GoldenRouting : public testing::TestWithParam<torch::ScalarType> {};
+
+TEST_P(GoldenRouting, SelectionWeightsLossesAndHealthMatchTheIndependentImplementation) {
+  const double tolerance = GetParam() == torch::kDouble ? 1e-9 : 2e-6;
+  for (const Json& given : golden()["cases"]) {
+    const std::string kind = given["kind"];
+    const auto bias = vector_of(given["bias"]);
+    const auto router = make_router(kind, bias.size(0));
+    router->to(GetParam());
+    for (auto& [name, buffer] : router->state_buffers()) {
+      if (name == "bias") buffer.copy_(bias);
+    }
+    const auto logits = matrix_of(given["logits"]).to(GetParam());
+    const auto routing = router->route(logits, golden()["num_active"]);
+    EXPECT_TRUE(torch::equal(routing.experts_NK.to(torch::kDouble), matrix_of(given["experts"])));
+    EXPECT_TRUE(torch::allclose(routing.weights_NK.to(torch::kDouble), matrix_of(given["weights"]),
+                                0, tolerance));
+    EXPECT_TRUE(torch::equal(routing.load_E.to(torch::kDouble), vector_of(given["load"])));
+    EXPECT_NEAR(routing.auxiliary_loss.item<double>(), given["auxiliary_loss"], tolerance);
+    const auto health = health_of_load(routing.load_E);
+    EXPECT_NEAR(health->load_entropy, given["load_entropy"], 1e-12);
+    EXPECT_NEAR(health->load_cv, given["load_cv"], 1e-12);
+    EXPECT_NEAR(health->max_load, given["max_load"], 1e-12);
+    const auto tokens = static_cast<double>(logits.size(0));
+    EXPECT_NEAR(routing.sums_2[0].item<double>() / tokens, given["z_loss"], 10 * tolerance);
+    EXPECT_NEAR(routing.sums_2[1].item<double>() / static_cast<double>(logits.numel()),
+                given["saturation"], 1e-12);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, GoldenRouting,
+                         testing::Values(torch::kFloat32, torch::kDouble),
+                         [](const auto& info) { return toString(info.param); });
+
+TEST(SigmoidRouter, FiftyBiasUpdatesMatchTheIndependentImplementation) {
+  const torch::NoGradGuard no_grad;
+  for (const Json& given : golden()["bias_updates"]) {
+    const double clamp = given["bias_clamp"];
+    const auto router = make_router("sigmoid", static_cast<int64_t>(given["shares"][0].size()),
+                                    {{"bias_step", given["bias_step"]},
+                                     {"bias_ema", given["bias_ema"]},
+                                     {"bias_clamp", clamp}});
+    const auto bias = router->state_buffers()[0].second;
+    bool reached_clamp = false;
+    for (size_t step = 0; step < given["shares"].size(); ++step) {
+      router->after_optimizer_step(vector_of(given["shares"][step]).to(torch::kFloat32));
+      const auto expected = vector_of(given["after"][step]);
+      EXPECT_LT((bias.to(torch::kDouble) - expected).abs().max().item<double>(), 1e-6)
+          << "step " << step;
+      RouterHealth health;
+      router->complete(health, 0);
+      EXPECT_NEAR(*health.bias_mean, expected.abs().mean().item<double>(), 1e-6);
+      EXPECT_NEAR(*health.bias_max, expected.abs().max().item<double>(), 1e-6);
+      EXPECT_EQ(*health.bias_at_clamp, expected.abs().max().item<double>() >= clamp);
+      reached_clamp |= *health.bias_at_clamp;
+    }
+    EXPECT_EQ(reached_clamp, clamp < 0.25);
+  }
+}
+
+TEST(RouterHealth, WhatARouterHasNotIsAbsent) {
+  RouterHealth softmax, without_bias;
+  make_router("softmax", 4)->complete(softmax, 0);
+  EXPECT_FALSE(softmax.bias_mean || softmax.bias_max || softmax.bias_at_clamp ||
+               softmax.saturation);
+  make_router("sigmoid", 4, {{"bias_step", 0}})->complete(without_bias, 0.25);
+  EXPECT_FALSE(without_bias.bias_mean || without_bias.bias_max || without_bias.bias_at_clamp);
+  EXPECT_EQ(without_bias.saturation, 0.25);
 }
 
 TEST(SigmoidRouter, BiasMovesAgainstTheLoadAndStaysCentredAndClamped) {

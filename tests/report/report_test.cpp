@@ -65,8 +65,9 @@ TEST(Report, EveryFileIsThere) {
 }
 
 TEST(Report, FiguresAreThoseOfTheDesign) {
-  EXPECT_THAT(FigureRegistry::instance().names(),
-              ElementsAre("loss_curves", "phases", "predictions", "scaling", "staircase"));
+  EXPECT_THAT(
+      FigureRegistry::instance().names(),
+      ElementsAre("loss_curves", "phases", "predictions", "router_health", "scaling", "staircase"));
 }
 
 TEST(ResultsTsv, StartsWithTheColumnsOfAutoresearch) {

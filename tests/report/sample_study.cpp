@@ -120,6 +120,15 @@ struct Writer {
                               .training_seconds = progress * seconds,
                               .loss_nats_per_token = loss,
                               .learning_rate = 0.03};
+      // Layer 3 settles more slowly than layer 1.
+      for (const int position : {1, 3}) {
+        const double skew = std::exp(-progress * 40 / position) + 0.02 * noise.normal();
+        point.layers.push_back({.position = position,
+                                .router = study::LayerHealth{.position = position,
+                                                             .load_entropy = 0.96 - 0.4 * skew,
+                                                             .load_cv = 0.3 + skew,
+                                                             .max_load = 0.18 + 0.4 * skew}});
+      }
       file << base::to_json(point).dump() << "\n";
     }
   }

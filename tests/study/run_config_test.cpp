@@ -50,6 +50,15 @@ TEST(RunConfig, AStepThatIsNoWholeNumberOfRowsIsRefused) {
   EXPECT_THAT(refusal(document), HasSubstr("must be a multiple of model.context_tokens = 256"));
 }
 
+TEST(RunConfig, AStepScheduleThatEndsInItsWarmUpIsRefused) {
+  base::Json document = tiny();
+  document["train"]["schedule"] = {{"kind", "step_cosine"}, {"estimated_steps", 100}};
+  EXPECT_THAT(refusal(document), HasSubstr("train.schedule.estimated_steps = 100: must be more "
+                                           "than train.schedule.warmup_steps = 100"));
+  document["train"]["schedule"]["kind"] = "cosine";
+  EXPECT_EQ(refusal(document), "(accepted)");
+}
+
 TEST(RunConfig, TheSeedIsNoPartOfTheFingerprint) {
   base::Json one = tiny(), two = tiny(), other = tiny();
   two["train"]["seed"] = 9;

@@ -13,8 +13,9 @@ namespace {
 using base::Json;
 using torch::Tensor;
 
-/// Single precision over three steps whose products sum a dozen terms.
+/// Single precision over a few steps whose products sum a dozen terms.
 constexpr double kTolerance = 2e-5;
+constexpr size_t kSteps = 6;
 
 const Json& golden() {
   static const Json values = base::read_json(WINDTUNNEL_SOURCE_DIR "/tests/golden/optimizers.json");
@@ -33,43 +34,59 @@ study::OptimizerConfig golden_config() {
   return config;
 }
 
+/// An optimizer with options of its own has several sets of golden values.
+struct Variant {
+  std::string kind;
+  std::string golden_key;
+  std::string muon_experts = "stacked";
+};
+
+std::vector<Variant> every_variant() {
+  std::vector<Variant> all;
+  for (const std::string& kind : OptimizerKinds::instance().names()) all.push_back({kind, kind});
+  all.push_back({"muon", "muon_separate", "separate"});
+  return all;
+}
+
 /// Parameters of all cases of one optimizer, trained together.
 struct Trained {
   std::vector<model::Parameter> parameters;
   std::unique_ptr<Optimizer> optimizer;
 };
 
-Trained start(const std::string& kind) {
+Trained start(const Variant& variant) {
   Trained trained;
-  for (const Json& given : golden()[kind]) {
+  study::OptimizerConfig config = golden_config();
+  config.muon_experts = variant.muon_experts;
+  for (const Json& given : golden()[variant.golden_key]) {
     Tensor weights = tensor_of(given["weights"], given["shape"]).requires_grad_();
     const auto role =
         weights.dim() == 3 ? model::ParameterRole::kExpertMatrices : model::ParameterRole::kMatrix;
     trained.parameters.push_back({given["name"], weights, role});
   }
   trained.optimizer = OptimizerKinds::instance()
-                          .get(kind, "optimizer")
-                          .entry.make(trained.parameters, golden_config());
+                          .get(variant.kind, "optimizer")
+                          .entry.make(trained.parameters, config);
   return trained;
 }
 
-void take_step(Trained& trained, const std::string& kind, size_t step) {
+void take_step(Trained& trained, const Variant& variant, size_t step) {
   const torch::NoGradGuard no_grad;
   for (size_t i = 0; i < trained.parameters.size(); ++i) {
-    const Json& given = golden()[kind][i];
+    const Json& given = golden()[variant.golden_key][i];
     trained.parameters[i].tensor.mutable_grad() =
         tensor_of(given["gradients"][step], given["shape"]);
   }
   trained.optimizer->step(golden()["learning_rate"]);
 }
 
-class EveryOptimizer : public testing::TestWithParam<std::string> {};
+class EveryOptimizer : public testing::TestWithParam<Variant> {};
 
 TEST_P(EveryOptimizer, MatchesTheIndependentImplementation) {
   Trained trained = start(GetParam());
-  for (size_t step = 0; step < 3; ++step) take_step(trained, GetParam(), step);
+  for (size_t step = 0; step < kSteps; ++step) take_step(trained, GetParam(), step);
   for (size_t i = 0; i < trained.parameters.size(); ++i) {
-    const Json& given = golden()[GetParam()][i];
+    const Json& given = golden()[GetParam().golden_key][i];
     const Tensor expected = tensor_of(given["after"], given["shape"]);
     EXPECT_LT((trained.parameters[i].tensor - expected).abs().max().item<double>(), kTolerance)
         << given["name"];
@@ -93,7 +110,7 @@ TEST_P(EveryOptimizer, ContinuesBitForBitFromItsState) {
       resumed.parameters[i].tensor.copy_(whole.parameters[i].tensor);
     }
   }
-  for (size_t step = 1; step < 3; ++step) {
+  for (size_t step = 1; step < kSteps; ++step) {
     take_step(whole, GetParam(), step);
     take_step(resumed, GetParam(), step);
   }
@@ -128,25 +145,24 @@ struct Single {
 TEST_P(EveryOptimizer, ConstantDecayTakesOffTheSameAtEveryRate) {
   const Tensor zero = torch::zeros({4, 3});
   const Tensor start = torch::linspace(-1, 2, 12).view({4, 3});
-  const double scale = GetParam() == "muon" ? 0.2 * std::sqrt(4.0) : 1;
+  const double scale = GetParam().kind == "muon" ? 0.2 * std::sqrt(4.0) : 1;
   for (const double rate : {0.02, 0.005, 0.0}) {
-    const Tensor constant = Single(GetParam(), "constant").after(rate, zero);
+    const Tensor constant = Single(GetParam().kind, "constant").after(rate, zero);
     EXPECT_TRUE(constant.allclose(start * (1 - 0.1 * 0.02 * scale), 1e-6, 1e-7)) << rate;
-    const Tensor follows = Single(GetParam(), "rate").after(rate, zero);
+    const Tensor follows = Single(GetParam().kind, "rate").after(rate, zero);
     EXPECT_TRUE(follows.allclose(start * (1 - 0.1 * rate * scale), 1e-6, 1e-7)) << rate;
   }
 }
 
 TEST_P(EveryOptimizer, AtThePeakRateConstantDecayIsThatOfTheRate) {
   const Tensor gradient = torch::linspace(1, -1, 12).view({4, 3});
-  EXPECT_TRUE(Single(GetParam(), "constant")
+  EXPECT_TRUE(Single(GetParam().kind, "constant")
                   .after(0.02, gradient)
-                  .allclose(Single(GetParam(), "rate").after(0.02, gradient), 1e-6, 1e-7));
+                  .allclose(Single(GetParam().kind, "rate").after(0.02, gradient), 1e-6, 1e-7));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, EveryOptimizer,
-                         testing::ValuesIn(OptimizerKinds::instance().names()),
-                         [](const auto& kind) { return kind.param; });
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryOptimizer, testing::ValuesIn(every_variant()),
+                         [](const auto& variant) { return variant.param.golden_key; });
 
 TEST(Muon, AZeroGradientLeavesOnlyWeightDecay) {
   const Tensor weights = torch::ones({4, 3}).requires_grad_();
@@ -159,6 +175,29 @@ TEST(Muon, AZeroGradientLeavesOnlyWeightDecay) {
   optimizer->step(0.01);
   const double rate = 0.01 * 0.2 * std::sqrt(4.0);
   EXPECT_TRUE(weights.allclose(torch::full({4, 3}, 1 - 0.1 * rate)));
+}
+
+TEST(Muon, ADistantExpertChangesTheOthersOnlyWhereTheyAreStacked) {
+  for (const std::string mode : {"stacked", "separate"}) {
+    std::vector<Tensor> after;
+    for (const double size : {1.0, 100.0}) {
+      torch::manual_seed(3);
+      const Tensor weights = torch::randn({2, 5, 4}).requires_grad_();
+      const Tensor gradient = torch::randn({2, 5, 4});
+      study::OptimizerConfig config;
+      config.muon_experts = mode;
+      const auto optimizer =
+          OptimizerKinds::instance()
+              .get("muon", "optimizer")
+              .entry.make({{"e", weights, model::ParameterRole::kExpertMatrices}}, config);
+      const torch::NoGradGuard no_grad;
+      gradient[1].mul_(size);
+      weights.mutable_grad() = gradient;
+      optimizer->step(0.01);
+      after.push_back(weights[0].clone());
+    }
+    EXPECT_EQ(after[0].equal(after[1]), mode == "separate") << mode;
+  }
 }
 
 TEST(PolarExpress, SingularValuesComeNearOneAndVectorsStay) {
@@ -184,12 +223,14 @@ TEST(Optimizers, GroupsGoByRole) {
   const auto optimizers = make_optimizers(
       {parameter("embedding", {5, 4}, kEmbedding), parameter("matrix", {4, 4}, kMatrix),
        parameter("experts", {2, 3, 4}, kExpertMatrices), parameter("router", {2, 4}, kRouter),
-       parameter("gain", {1}, kScalar), parameter("head", {5, 4}, kHead)},
+       parameter("attention_gate", {2, 4}, kGate), parameter("gain", {1}, kScalar),
+       parameter("head", {5, 4}, kHead)},
       {});
   std::string names;
   for (const auto& [name, tensor] : state_of(optimizers)) names += name + " ";
   EXPECT_EQ(names,
-            "0.adamw.steps 0.embedding.first_moment 0.embedding.second_moment 0.gain.first_moment "
+            "0.adamw.steps 0.embedding.first_moment 0.embedding.second_moment "
+            "0.attention_gate.first_moment 0.attention_gate.second_moment 0.gain.first_moment "
             "0.gain.second_moment 0.head.first_moment 0.head.second_moment 1.experts.momentum "
             "1.experts.second_moment 1.router.momentum 1.router.second_moment 1.matrix.momentum "
             "1.matrix.second_moment ");

@@ -40,8 +40,8 @@ study::TrainResult train(const fs::path& folder, const study::RunConfig& config)
 std::vector<Json> losses(const fs::path& folder) {
   std::vector<Json> values;
   for (const auto& point : read_curve(folder / "curve.jsonl")) {
-    values.push_back(
-        {point.step, *point.loss_nats_per_token, point.learning_rate, *point.gradient_norm});
+    values.push_back({point.step, *point.loss_nats_per_token, point.learning_rate,
+                      *point.gradient_norm, base::to_json(point)["layers"]});
   }
   return values;
 }
@@ -63,6 +63,27 @@ TEST(TrainRun, LeavesCurveCheckpointAndResult) {
   const auto manifest = read_checkpoint_manifest(folder / "checkpoint");
   EXPECT_EQ(manifest.files.at(kWeightsFile).sha256, result.weights_sha256);
   EXPECT_EQ(manifest.position.step, 12);
+}
+
+TEST(TrainRun, EveryPointTellsTheHealthOfTheTokensSinceTheLast) {
+  const TemporaryFolder folder;
+  train(folder.path(), small_config());
+  double bias = 0;
+  for (const auto& point : read_curve(folder / "curve.jsonl")) {
+    ASSERT_EQ(point.layers.size(), 1);
+    EXPECT_EQ(point.layers[0].position, 1);
+    const auto& health = *point.layers[0].router;
+    EXPECT_EQ(health.position, 1);
+    // 64 tokens with two experts each: shares are multiples of 1/128.
+    EXPECT_EQ(health.max_load * 128, std::round(health.max_load * 128));
+    EXPECT_GT(*health.z_loss, 0);
+    EXPECT_GE(*health.saturation, 0);
+    EXPECT_EQ(*health.bias_at_clamp, false);
+    bias = *health.bias_max;
+    // No step moves a bias further than bias_step times the largest relative error.
+    EXPECT_LE(bias, 1e-3 * 3 * static_cast<double>(point.step));
+  }
+  EXPECT_GT(bias, 0);
 }
 
 TEST(TrainRun, LearnsTheTinyText) {

@@ -9,15 +9,19 @@
 //
 // With the constant schedule of weight decay wd is multiplied by the peak's eta instead.
 //
-// The experts of a layer are one parameter [E, d_out, d_in] and are orthogonalised side by side, as
-// one matrix [d_out, E d_in]; eta takes the sizes of a single expert.
+// The experts of a layer are one parameter [E, d_out, d_in]. "stacked" orthogonalises them as one
+// tall matrix [E d_in, d_out], which is how the fixed-wall study stored its experts: gate and up as
+// [E width, hidden], down as [E hidden, width]. Here that matrix is transposed, [d_out, E d_in], of
+// which the result is the transpose. "separate" orthogonalises each expert as a matrix of its own.
+// eta takes the sizes of a single expert either way.
 // Source: Jordan et al. 2024, kellerjordan.github.io/posts/muon; Liu et al. 2025, arXiv:2502.16982
 // (the factor 0.2 sqrt(max)); Li et al. 2025, arXiv:2510.05491 (NorMuon); Chen et al. 2025,
 // arXiv:2510.12402 (cautious weight decay).
 // Choose it for weight matrices; it takes AdamW's rate.
 // Cost: one value of state per parameter; 4 m n k + 34 k^3 FLOPs a step, k = min(m, n), on a CPU.
 //
-// B parameters of one shape, E experts (1 for a plain matrix), M = d_out, N = d_in.
+// B matrices of one shape, of E stacked experts each (1 for a plain matrix or a separate expert),
+// M = d_out, N = d_in.
 
 #include <algorithm>
 #include <array>
@@ -49,34 +53,41 @@ struct Stack {
   Tensor second_moment;
   std::vector<int64_t> second_moment_axes;
   double rate_scale = 0;
+
+  /// The part of a tensor [B, ...] that belongs to one parameter.
+  Tensor part_of(const Tensor& all, size_t index) const {
+    const auto count = all.size(0) / static_cast<int64_t>(names.size());
+    return all.narrow(0, static_cast<int64_t>(index) * count, count);
+  }
 };
 
 /// The axes that one second moment averages over: the shorter side of the matrix as a whole, so
-/// that there are as many moments as the longer side has rows. Experts count as [E d_in, d_out].
-std::vector<int64_t> shorter_side(const at::IntArrayRef& sizes_BEMN) {
+/// that there are as many moments as the longer side has rows. Stacked experts count as
+/// [E d_in, d_out].
+std::vector<int64_t> shorter_side(const at::IntArrayRef& sizes_BEMN, bool stacked) {
   const int64_t experts = sizes_BEMN[1], outputs = sizes_BEMN[2], inputs = sizes_BEMN[3];
-  if (experts == 1) return {outputs >= inputs ? 3 : 2};
+  if (!stacked) return {outputs >= inputs ? 3 : 2};
   return experts * inputs >= outputs ? std::vector<int64_t>{2} : std::vector<int64_t>{1, 3};
 }
 
-Stack make_stack(const std::vector<model::Parameter>& members) {
+Stack make_stack(const std::vector<model::Parameter>& members, bool stacks_experts) {
   Stack stack;
   const Tensor& first = members.front().tensor;
   base::check(first.dim() == 2 || first.dim() == 3, "Muon's parameters are matrices");
-  const int64_t experts = first.dim() == 3 ? first.size(0) : 1;
+  const bool stacked = first.dim() == 3 && stacks_experts;
+  const int64_t experts = stacked ? first.size(0) : 1;
   std::vector<Tensor> values;
   for (const auto& member : members) {
     stack.names.push_back(member.name);
     stack.parameters.push_back(member.tensor);
-    values.push_back(member.tensor.detach().view({experts, first.size(-2), first.size(-1)}));
+    values.push_back(member.tensor.detach().view({-1, experts, first.size(-2), first.size(-1)}));
   }
-  stack.weights_BEMN = at::stack(values);
+  stack.weights_BEMN = at::cat(values);
   for (size_t i = 0; i < members.size(); ++i) {
-    const auto index = static_cast<int64_t>(i);
-    stack.parameters[i].set_data(stack.weights_BEMN[index].view(first.sizes()));
+    stack.parameters[i].set_data(stack.part_of(stack.weights_BEMN, i).view(first.sizes()));
   }
   stack.momentum_BEMN = at::zeros_like(stack.weights_BEMN);
-  stack.second_moment_axes = shorter_side(stack.weights_BEMN.sizes());
+  stack.second_moment_axes = shorter_side(stack.weights_BEMN.sizes(), stacked);
   stack.second_moment = at::zeros_like(stack.weights_BEMN.sum(stack.second_moment_axes, true));
   stack.rate_scale =
       kRateScale * std::sqrt(static_cast<double>(std::max(first.size(-2), first.size(-1))));
@@ -101,7 +112,10 @@ class Muon final : public Optimizer {
     for (const auto& parameter : parameters) {
       by_shape[parameter.tensor.sizes().vec()].push_back(parameter);
     }
-    for (const auto& [shape, members] : by_shape) stacks_.push_back(make_stack(members));
+    const bool stacks_experts = config.muon_experts == "stacked";
+    for (const auto& [shape, members] : by_shape) {
+      stacks_.push_back(make_stack(members, stacks_experts));
+    }
   }
 
   void step(double learning_rate) override {
@@ -122,9 +136,9 @@ class Muon final : public Optimizer {
     NamedTensors state;
     for (const Stack& stack : stacks_) {
       for (size_t i = 0; i < stack.names.size(); ++i) {
-        const auto index = static_cast<int64_t>(i);
-        state.emplace_back(stack.names[i] + ".momentum", stack.momentum_BEMN[index]);
-        state.emplace_back(stack.names[i] + ".second_moment", stack.second_moment[index]);
+        state.emplace_back(stack.names[i] + ".momentum", stack.part_of(stack.momentum_BEMN, i));
+        state.emplace_back(stack.names[i] + ".second_moment",
+                           stack.part_of(stack.second_moment, i));
       }
     }
     return state;
@@ -134,7 +148,7 @@ class Muon final : public Optimizer {
   Tensor nesterov(Stack& stack) const {
     std::vector<Tensor> gradients;
     for (const Tensor& parameter : stack.parameters) gradients.push_back(parameter.grad());
-    const Tensor gradient = at::stack(gradients).view_as(stack.weights_BEMN);
+    const Tensor gradient = at::cat(gradients).view_as(stack.weights_BEMN);
     stack.momentum_BEMN.lerp_(gradient, 1 - config_.muon_momentum);
     return gradient.lerp_(stack.momentum_BEMN, config_.muon_momentum);
   }
