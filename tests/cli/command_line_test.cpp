@@ -78,7 +78,7 @@ TEST_F(CommandLine, AnUnknownConfigurationKeyIsNamed) {
   EXPECT_EQ(answer.exit_code, 2);
   EXPECT_THAT(answer.text,
               HasSubstr("train.optimizer.lerning_rate = 0.1: unknown key; did you mean "
-                        "'learning_rate'?"));
+                        "'train.optimizer.learning_rate'?"));
 }
 
 TEST_F(CommandLine, AnIllegalPatternLetterIsShownWithACaret) {
