@@ -80,8 +80,10 @@ std::string explain_group(const SchemaField& group) {
                     or_dash(allowed(*field.schema)), text_at(*field.schema, "x-unit"),
                     text_at(*field.schema, "description"), text_at(*field.schema, "x-source")});
   }
-  return group.path + ": " + text_at(*group.schema, "description") + "\n\n" +
-         base::format_table(rows);
+  std::string heading = group.path + ": " + text_at(*group.schema, "description");
+  const std::string source = text_at(*group.schema, "x-source");
+  if (source != "-") heading += " (" + source + ")";
+  return heading + "\n\n" + base::format_table(rows);
 }
 
 int explain(const Options& options) {
