@@ -42,6 +42,12 @@ void sync_path(const fs::path& path) {
   if (::fsync(descriptor.fd) != 0 && errno != EINVAL && errno != EROFS) fail("sync", path, errno);
 }
 
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail("make folder", folder, error.value());
+}
+
 void write_all(int fd, std::string_view content, const fs::path& file) {
   while (!content.empty()) {
     const ssize_t written = ::write(fd, content.data(), content.size());
@@ -82,9 +88,7 @@ fs::path temporary_name(const fs::path& file) {
 
 void write_file_atomic(const fs::path& file, std::string_view content) {
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail("make folder", folder, error.value());
+  make_folder(folder);
   const fs::path temporary = temporary_name(file);
   try {
     const Descriptor descriptor{
@@ -99,16 +103,6 @@ void write_file_atomic(const fs::path& file, std::string_view content) {
   }
   sync_path(folder);
 }
-
-namespace {
-
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail("make folder", folder, error.value());
-}
-
-}  // namespace
 
 void write_folder_atomic(const fs::path& folder, const std::function<void(const fs::path&)>& fill) {
   // "name/" and "name" are one folder, but only of the second a sibling can be named.

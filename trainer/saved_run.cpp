@@ -51,12 +51,19 @@ std::unique_ptr<model::LanguageModel> initial_model(const study::RunConfig& conf
   return std::make_unique<model::LanguageModel>(config.model, weights);
 }
 
-SavedModel load_model(const fs::path& folder) {
+SavedModel read_model(const fs::path& folder) {
   SavedModel saved{.config = read_config(folder), .model = nullptr, .weights_sha256 = {}};
-  prepare_threads(saved.config.train.threads);
-  const torch::Device device = open_device(saved.config.train.device);
   saved.model = initial_model(saved.config);
   saved.weights_sha256 = read_weights(folder, weights_of(*saved.model));
+  return saved;
+}
+
+SavedModel load_model(const fs::path& folder) {
+  // Threads and device first: they must be set before LibTorch is used, and refuse at once.
+  const study::TrainConfig train = read_config(folder).train;
+  prepare_threads(train.threads);
+  const torch::Device device = open_device(train.device);
+  SavedModel saved = read_model(folder);
   saved.model->to(device);
   saved.model->eval();
   return saved;

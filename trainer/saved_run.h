@@ -21,10 +21,13 @@ struct SavedModel {
   std::string weights_sha256;
 };
 
-/// Reads configuration and weights of a run folder or a weights folder (weights_folder.h), and puts
-/// the model, in evaluation mode, on the device of its training. Uses as many threads as the
-/// training did. The corpus need not be there if the configuration has the vocabulary's size.
-/// Errors: Error naming the file that is missing or damaged; Refused if the device is not there.
+/// Reads configuration and weights of a run folder or a weights folder (weights_folder.h) into a
+/// model on the CPU. The corpus need not be there if the configuration has the vocabulary's size.
+/// Errors: Error naming the file that is missing or damaged.
+SavedModel read_model(const std::filesystem::path& folder);
+
+/// The same, in evaluation mode on the device of its training and with as many threads.
+/// Errors: as read_model; Refused if the device is not there.
 SavedModel load_model(const std::filesystem::path& folder);
 
 struct SavedRun {

@@ -22,7 +22,8 @@ constexpr const char* kFormatVersion = "format_version";
 
 void require_free(const fs::path& folder) {
   std::error_code error;
-  if (!fs::exists(folder, error) || fs::is_empty(folder, error)) return;
+  const bool is_free = fs::is_directory(folder, error) && fs::is_empty(folder, error);
+  if (!fs::exists(folder, error) || is_free) return;
   throw base::UsageError(folder.string() + " is there already; choose another name or remove it");
 }
 

@@ -17,7 +17,7 @@ Action setup(CLI::App& app) {
   app.add_option("--run", options->run, "run folder with a checkpoint")->required();
   app.add_option("--out", options->out, "folder to make")->required();
   return [options] {
-    const trainer::SavedModel saved = trainer::load_model(options->run);
+    const trainer::SavedModel saved = trainer::read_model(options->run);
     trainer::write_weights_folder(options->out, saved.config, *saved.model);
     print(options->out);
     return base::kExitDone;

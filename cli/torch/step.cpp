@@ -31,10 +31,12 @@ int step(const Options& options) {
     trainer::write_tensors(file, result.gradients);
   });
   if (options.json) {
-    print({{"loss_nats_per_token", base::encode_number(result.loss_nats_per_token)},
-           {"auxiliary_loss", base::encode_number(result.auxiliary_loss)},
-           {"gradient_norm", base::encode_number(result.gradient_norm)},
-           {"gradients", options.gradients}});
+    const base::Json json = {
+        {"loss_nats_per_token", base::encode_number(result.loss_nats_per_token)},
+        {"auxiliary_loss", base::encode_number(result.auxiliary_loss)},
+        {"gradient_norm", base::encode_number(result.gradient_norm)},
+        {"gradients", options.gradients}};
+    print(json);
     return base::kExitDone;
   }
   print("loss            " + base::format_number(result.loss_nats_per_token, 7) +
