@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/schema_paths.h"
 #include "base/text.h"
 
 namespace windtunnel::agent {
@@ -19,32 +20,6 @@ const Json& run_config_schema() {
 
 bool covers(const std::string& prefix, std::string_view path) {
   return path == prefix || (path.starts_with(prefix) && path[prefix.size()] == '.');
-}
-
-/// The schema of one key, or nullptr.
-const Json* child(const Json& schema, const std::string& key) {
-  const auto properties = schema.find("properties");
-  if (properties != schema.end() && properties->contains(key)) return &(*properties)[key];
-  const auto rest = schema.find("additionalProperties");
-  if (rest != schema.end() && rest->is_object()) return &*rest;
-  return nullptr;
-}
-
-std::vector<std::string> child_names(const Json& schema) {
-  std::vector<std::string> names;
-  const auto properties = schema.find("properties");
-  if (properties != schema.end()) {
-    for (const auto& [name, ignored] : properties->items()) names.push_back(name);
-  }
-  return names;
-}
-
-void collect_leaves(const Json& schema, const std::string& path, std::vector<std::string>& leaves) {
-  const std::vector<std::string> names = child_names(schema);
-  if (names.empty()) leaves.push_back(path);
-  for (const std::string& name : names) {
-    collect_leaves(schema["properties"][name], path.empty() ? name : path + "." + name, leaves);
-  }
 }
 
 std::string short_dump(const Json& value) {
@@ -122,47 +97,22 @@ std::vector<Problem> patch_problems(const Program& program, const Json& patch) {
 }
 
 std::optional<Json> run_config_schema_at(std::string_view path) {
-  const Json* schema = &run_config_schema();
-  for (const std::string& key : base::split(path, '.')) {
-    schema = child(*schema, key);
-    if (!schema) return std::nullopt;
-  }
-  return *schema;
+  const Json* schema = base::schema_at(run_config_schema(), path);
+  return schema ? std::optional(*schema) : std::nullopt;
 }
 
 std::string path_suggestion(std::string_view path) {
-  // A slip inside one part: walk, taking the nearest name where a part is unknown.
-  const Json* schema = &run_config_schema();
-  std::vector<std::string> walked;
-  std::vector<std::string> known_here;
-  bool complete = true;
-  for (const std::string& key : base::split(path, '.')) {
-    const Json* next = child(*schema, key);
-    std::string taken = key;
-    if (!next) {
-      if (known_here.empty()) known_here = child_names(*schema);
-      taken = base::nearest_word(key, child_names(*schema));
-      next = taken.empty() ? nullptr : child(*schema, taken);
-    }
-    if (!next) {
-      complete = false;
-      break;
-    }
-    walked.push_back(taken);
-    schema = next;
+  const std::string suggestion = base::path_suggestion(run_config_schema(), path);
+  if (!suggestion.empty()) return suggestion;
+  // The names at the first part that is wrong.
+  const Json* here = &run_config_schema();
+  for (const std::string& part : base::split(path, '.')) {
+    const Json* next = base::schema_at(*here, part);
+    if (!next) break;
+    here = next;
   }
-  if (complete) return "did you mean '" + base::join(walked, ".") + "'?";
-  // The right name in the wrong place: the same last part elsewhere.
-  std::vector<std::string> leaves;
-  collect_leaves(run_config_schema(), "", leaves);
-  const std::string last = base::split(path, '.').back();
-  std::vector<std::string> same;
-  for (const std::string& leaf : leaves) {
-    if (base::split(leaf, '.').back() == last) same.push_back("'" + leaf + "'");
-  }
-  if (!same.empty()) return "did you mean " + base::join(same, " or ") + "?";
-  if (known_here.empty()) return "nothing lies below it";
-  return "known here: " + base::join(known_here, ", ");
+  const std::vector<std::string> known = base::field_names(*here);
+  return known.empty() ? "nothing lies below it" : "known here: " + base::join(known, ", ");
 }
 
 Candidate make_candidate(const Program& program, const Json& incumbent, const Json& patch) {

@@ -9,6 +9,7 @@
 #include <valijson/validator.hpp>
 
 #include "base/error.h"
+#include "base/schema_paths.h"
 #include "base/text.h"
 
 namespace windtunnel::base {
@@ -36,52 +37,22 @@ std::string short_dump(const Json& value) {
   return shorten(value.dump(-1, ' ', false, Json::error_handler_t::replace), 80);
 }
 
-/// "must be an integer >= 1" from the schema of one field.
+/// "must be of type integer and >= 1" from the schema of one field.
 std::string rule_of(const Json& schema) {
+  if (schema.contains("enum")) return "must be one of " + join(choices_of(schema), ", ");
   std::vector<std::string> parts;
-  if (schema.contains("enum")) {
-    std::vector<std::string> choices;
-    for (const Json& choice : schema["enum"]) choices.push_back(choice.get<std::string>());
-    return "must be one of " + join(choices, ", ");
-  }
-  std::string type;
-  if (schema.contains("type")) {
-    const Json& types = schema["type"];
-    std::vector<std::string> names;
-    for (const Json& name : types.is_array() ? types : Json::array({types})) names.push_back(name);
-    type = join(names, " or ");
-  }
+  const std::string type = type_text(schema), range = range_text(schema);
   if (!type.empty()) parts.push_back("of type " + type);
-  const std::pair<const char*, const char*> bounds[] = {{"minimum", ">= "},
-                                                        {"exclusiveMinimum", "> "},
-                                                        {"maximum", "<= "},
-                                                        {"exclusiveMaximum", "< "}};
-  for (const auto& [key, sign] : bounds) {
-    if (schema.contains(key)) parts.push_back(sign + format_number(schema[key].get<double>()));
-  }
+  if (!range.empty()) parts.push_back(range);
   return "must be " + (parts.empty() ? std::string("valid") : join(parts, " and "));
 }
 
-/// The schema that governs one key of an object, or nullptr.
-const Json* child_schema(const Json& schema, const std::string& key) {
-  if (schema.contains("properties") && schema["properties"].contains(key)) {
-    return &schema["properties"][key];
-  }
-  if (schema.contains("additionalProperties") && schema["additionalProperties"].is_object()) {
-    return &schema["additionalProperties"];
-  }
-  if (schema.contains("items")) return &schema["items"];
-  return nullptr;
-}
-
-std::string unknown_key_rule(const Json& schema, const std::string& key) {
-  std::vector<std::string> known;
-  if (schema.contains("properties")) {
-    for (const auto& [name, ignored] : schema["properties"].items()) known.push_back(name);
-  }
-  const std::string nearest = nearest_word(key, known);
-  if (!nearest.empty()) return "unknown key; did you mean '" + nearest + "'?";
-  return "unknown key; known keys: " + join(known, ", ");
+/// `path` is the key's own, from the root of `schema`; `object` is the schema of what holds it.
+std::string unknown_key_rule(const Json& schema, const Json& object, const std::string& path,
+                             const std::string& prefix) {
+  const std::string suggestion = path_suggestion(schema, path, prefix);
+  if (!suggestion.empty()) return "unknown key; " + suggestion;
+  return "unknown key; known keys: " + join(field_names(object), ", ");
 }
 
 }  // namespace
@@ -127,11 +98,10 @@ std::vector<Problem> schema_problems(const Json& document, const Json& schema,
       return other.keys.size() > place.keys.size() &&
              std::equal(place.keys.begin(), place.keys.end(), other.keys.begin());
     });
-    const Json* schema_here = &schema;
+    const Json* schema_here = schema_at(schema, place.keys);
     const Json* value_here = &document;
     std::string path = prefix;
     for (const std::string& key : place.keys) {
-      if (schema_here) schema_here = child_schema(*schema_here, key);
       if (value_here) {
         if (value_here->is_array()) {
           value_here = &(*value_here)[static_cast<size_t>(std::stoul(key))];
@@ -150,7 +120,10 @@ std::vector<Problem> schema_problems(const Json& document, const Json& schema,
         const std::string full = path + (path.empty() ? "" : ".") + key;
         named_unknown = true;
         if (seen.insert(full).second) {
-          problems.push_back({full, short_dump(value), unknown_key_rule(*schema_here, key)});
+          std::vector<std::string> keys = place.keys;
+          keys.push_back(key);
+          problems.push_back({full, short_dump(value),
+                              unknown_key_rule(schema, *schema_here, join(keys, "."), prefix)});
         }
       }
     }

@@ -42,6 +42,12 @@ void sync_path(const fs::path& path) {
   if (::fsync(descriptor.fd) != 0 && errno != EINVAL && errno != EROFS) fail("sync", path, errno);
 }
 
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail("make folder", folder, error.value());
+}
+
 void write_all(int fd, std::string_view content, const fs::path& file) {
   while (!content.empty()) {
     const ssize_t written = ::write(fd, content.data(), content.size());
@@ -82,9 +88,7 @@ fs::path temporary_name(const fs::path& file) {
 
 void write_file_atomic(const fs::path& file, std::string_view content) {
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail("make folder", folder, error.value());
+  make_folder(folder);
   const fs::path temporary = temporary_name(file);
   try {
     const Descriptor descriptor{
@@ -92,6 +96,38 @@ void write_file_atomic(const fs::path& file, std::string_view content) {
     if (descriptor.fd < 0) fail("write", file, errno);
     write_all(descriptor.fd, content, file);
     if (::fsync(descriptor.fd) != 0) fail("sync", file, errno);
+    if (::rename(temporary.c_str(), file.c_str()) != 0) fail("rename into", file, errno);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  sync_path(folder);
+}
+
+void write_folder_atomic(const fs::path& folder, const std::function<void(const fs::path&)>& fill) {
+  // "name/" and "name" are one folder, but only of the second a sibling can be named.
+  const fs::path target = folder.has_filename() ? folder : folder.parent_path();
+  const fs::path temporary = temporary_name(target);
+  std::error_code ignored;
+  fs::remove_all(temporary, ignored);
+  try {
+    make_folder(temporary);
+    fill(temporary);
+    sync_folder(temporary);
+    replace_folder(temporary, target);
+  } catch (...) {
+    fs::remove_all(temporary, ignored);
+    throw;
+  }
+}
+
+void write_file_atomic(const fs::path& file, const std::function<void(const fs::path&)>& write) {
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  make_folder(folder);
+  const fs::path temporary = temporary_name(file);
+  try {
+    write(temporary);
+    sync_path(temporary);
     if (::rename(temporary.c_str(), file.c_str()) != 0) fail("rename into", file, errno);
   } catch (...) {
     ::unlink(temporary.c_str());

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,17 @@ void write_file_atomic(const std::filesystem::path& file, std::string_view conte
 /// syncs the parent. Files inside must have been synced (sync_folder).
 void replace_folder(const std::filesystem::path& temporary,
                     const std::filesystem::path& final_name);
+
+/// Makes a folder that is complete or absent: `fill` gets a temporary sibling to write into, which
+/// is then synced and renamed, replacing a folder of that name. Folders above it are made.
+/// Errors: Error naming the folder and the system's reason, or what `fill` throws; what was there
+/// before stays and the temporary folder is removed.
+void write_folder_atomic(const std::filesystem::path& folder,
+                         const std::function<void(const std::filesystem::path&)>& fill);
+
+/// The same for one file that others write: `write` gets a temporary name beside it.
+void write_file_atomic(const std::filesystem::path& file,
+                       const std::function<void(const std::filesystem::path&)>& write);
 
 /// fsync of every regular file in a folder and of the folder.
 void sync_folder(const std::filesystem::path& folder);

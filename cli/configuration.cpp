@@ -12,23 +12,30 @@ namespace fs = std::filesystem;
 
 namespace {
 
+base::Json document_of_program(const fs::path& file) {
+  const agent::Program program = agent::read_program(file);
+  base::Json document = program.base;
+  const fs::path folder = corpus_folder(program.corpus);
+  if (fs::exists(folder / "manifest.json")) {
+    base::set_path(document, "data.corpus", folder.string());
+  }
+  return document;
+}
+
 base::Json read_document(const std::string& text) {
-  if (fs::path(text).extension() == ".json") return base::read_json(text);
+  if (fs::path(text).extension() == ".json") {
+    const fs::path at_home = home() / text;
+    return base::read_json(!fs::exists(text) && fs::exists(at_home) ? at_home : fs::path(text));
+  }
   if (fs::exists(fs::path(text) / "config.json"))
     return base::read_json(fs::path(text) / "config.json");
-  try {
-    const agent::Program program = agent::read_program(find_program(text));
-    base::Json document = program.base;
-    const fs::path folder = corpus_folder(program.corpus);
-    if (fs::exists(folder / "manifest.json")) {
-      base::set_path(document, "data.corpus", folder.string());
-    }
-    return document;
-  } catch (const base::UsageError&) {
-    if (text.find('/') != std::string::npos) return base::read_json(find_run(text) / "config.json");
-    throw base::UsageError("configuration '" + text +
-                           "' does not exist; give a JSON file, a program or a run folder");
-  }
+  if (const auto program = program_file(text)) return document_of_program(*program);
+  if (const auto preset = preset_file(text)) return base::read_json(*preset);
+  if (const auto run = run_folder(text)) return base::read_json(*run / "config.json");
+  throw base::UsageError(
+      "configuration '" + text +
+      "' does not exist; give a JSON file, a run folder or STUDY/RUN, a program (" +
+      program_names() + ") or a preset (" + preset_names() + ")");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ base::Json layers_schema() {
   for (const auto& kind : LayerKinds::instance().kinds()) {
     base::Json schema = kind.entry.options_schema();
     schema["description"] = kind.name + ": " + kind.summary;
+    schema["x-source"] = kind.source;
     properties[std::string(1, kind.entry.letter)] = std::move(schema);
   }
   return {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};

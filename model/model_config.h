@@ -32,8 +32,8 @@ struct ModelConfig {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
     visit("pattern", self.pattern,
-          {.help = "layer kinds in order, one letter each, e.g. *D*E or *D(*E)3",
-           .source = "windtunnel list layers"});
+          {.help = "layer kinds in order, one letter each, e.g. *D*E or *D(*E)3; windtunnel list "
+                   "layers names them"});
     visit("dense_stem", self.dense_stem,
           {.help = "the first so many feed-forward layers of the pattern become dense (D); 0: as "
                    "the pattern has them",
@@ -41,8 +41,9 @@ struct ModelConfig {
            .source = "Dai et al. 2024, arXiv:2401.06066",
            .minimum = 0,
            .maximum = 1024});
-    visit("width", self.width,
-          {.help = "size of the residual stream", .minimum = 8, .maximum = 65536});
+    visit(
+        "width", self.width,
+        {.help = "size of the residual stream", .unit = "values", .minimum = 8, .maximum = 65536});
     visit("context_tokens", self.context_tokens,
           {.help = "tokens a row holds, T", .unit = "tokens", .minimum = 2, .maximum = 1 << 20});
     visit("vocabulary_size", self.vocabulary_size,

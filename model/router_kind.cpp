@@ -3,14 +3,16 @@
 namespace windtunnel::model {
 
 base::Json routers_schema() {
-  base::Json properties = {{"kind",
-                            {{"type", "string"},
-                             {"enum", RouterKinds::instance().names()},
-                             {"default", "softmax"},
-                             {"description", "the rule by which a token chooses"}}}};
+  base::Json properties = {
+      {"kind",
+       {{"type", "string"},
+        {"enum", RouterKinds::instance().names()},
+        {"default", "softmax"},
+        {"description", "the rule by which a token chooses; its options lie under its name"}}}};
   for (const auto& kind : RouterKinds::instance().kinds()) {
     properties[kind.name] = kind.options;
     properties[kind.name]["description"] = kind.summary;
+    properties[kind.name]["x-source"] = kind.source;
   }
   return {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
 }

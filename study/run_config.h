@@ -30,8 +30,10 @@ struct BudgetConfig {
     visit("kind", self.kind,
           {.help = "what the budget counts; flops by the exact ledger with objectives, "
                    "tokens_per_parameter per active parameter of the model",
+           .source = "tokens_per_parameter: Hoffmann et al. 2022, arXiv:2203.15556",
            .choices = {"seconds", "steps", "tokens", "flops", "tokens_per_parameter"}});
-    visit("amount", self.amount, {.help = "how much of it", .exclusive_minimum = 0});
+    visit("amount", self.amount,
+          {.help = "how much of it", .unit = "as kind says", .exclusive_minimum = 0});
   }
 };
 
@@ -93,23 +95,42 @@ struct OptimizerConfig {
   static void describe(Self& self, Visitor& visit) {
     visit("matrices", self.matrices,
           {.help = "optimizer of weight matrices; embeddings, head and scalars use adamw",
+           .source = "Jordan et al. 2024, kellerjordan.github.io/posts/muon; Loshchilov and Hutter "
+                     "2019, arXiv:1711.05101",
            .choices = {"muon", "adamw"}});
     visit("learning_rate", self.learning_rate,
           {.help = "peak rate of AdamW; Muon's is this times 0.2 sqrt(max(d_in, d_out))",
+           .source = "Liu et al. 2025, arXiv:2502.16982",
            .exclusive_minimum = 0,
            .maximum = 10});
-    visit("weight_decay", self.weight_decay, {.help = "decoupled", .minimum = 0, .maximum = 10});
+    visit("weight_decay", self.weight_decay,
+          {.help = "share of a weight that decays per step at a learning rate of 1, apart from its "
+                   "gradient",
+           .source = "Loshchilov and Hutter 2019, arXiv:1711.05101",
+           .minimum = 0,
+           .maximum = 10});
     visit("weight_decay_schedule", self.weight_decay_schedule,
           {.help = "rate: a step takes weight_decay x its learning rate off the weights; constant: "
                    "weight_decay x the peak rate in every step",
            .choices = {"rate", "constant"}});
     visit("gradient_clip_norm", self.gradient_clip_norm,
-          {.help = "global norm above which gradients are scaled down", .exclusive_minimum = 0});
+          {.help = "global norm above which gradients are scaled down",
+           .source = "Pascanu et al. 2012, arXiv:1211.5063",
+           .exclusive_minimum = 0});
     visit("adam_beta1", self.adam_beta1,
-          {.help = "decay of the first moment", .minimum = 0, .exclusive_maximum = 1});
+          {.help = "decay of the first moment",
+           .source = "Kingma and Ba 2014, arXiv:1412.6980",
+           .minimum = 0,
+           .exclusive_maximum = 1});
     visit("adam_beta2", self.adam_beta2,
-          {.help = "decay of the second moment", .minimum = 0, .exclusive_maximum = 1});
-    visit("adam_epsilon", self.adam_epsilon, {.help = "added to the root", .exclusive_minimum = 0});
+          {.help = "decay of the second moment",
+           .source = "Kingma and Ba 2014, arXiv:1412.6980",
+           .minimum = 0,
+           .exclusive_maximum = 1});
+    visit("adam_epsilon", self.adam_epsilon,
+          {.help = "added to the root of the second moment",
+           .source = "Kingma and Ba 2014, arXiv:1412.6980",
+           .exclusive_minimum = 0});
     visit("muon_momentum", self.muon_momentum,
           {.help = "Nesterov momentum", .minimum = 0, .exclusive_maximum = 1});
     visit("muon_beta2", self.muon_beta2,
@@ -155,11 +176,13 @@ struct TrainConfig {
           {.help = "what is trained for beside plain cross-entropy; evaluation is not affected"});
     visit("embedding_noise", self.embedding_noise, {.help = "noise on activations in training"});
     visit("precision", self.precision,
-          {.help = "auto measures bfloat16 against float32 at start and records the choice",
+          {.help = "type of products; weights stay float32. auto measures bfloat16 against float32 "
+                   "at start and records the choice",
+           .source = "Kalamkar et al. 2019, arXiv:1905.12322",
            .choices = {"float32", "bfloat16", "auto"}});
     visit("device", self.device, {.help = "where to train", .choices = {"cpu", "cuda"}});
     visit("threads", self.threads,
-          {.help = "CPU threads of the process", .minimum = 1, .maximum = 1024});
+          {.help = "CPU threads of the process", .unit = "threads", .minimum = 1, .maximum = 1024});
     visit("seed", self.seed, {.help = "gives all random streams of the run", .minimum = 0});
     visit("checkpoint_every_seconds", self.checkpoint_every_seconds,
           {.help = "pause between checkpoints; the last step is always saved",
@@ -173,7 +196,8 @@ struct EvaluationConfig {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
-    visit("rows", self.rows, {.help = "rows of context_tokens evaluated at once", .minimum = 1});
+    visit("rows", self.rows,
+          {.help = "rows of context_tokens evaluated at once", .unit = "rows", .minimum = 1});
   }
 };
 

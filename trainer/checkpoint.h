@@ -89,8 +89,8 @@ CheckpointManifest read_checkpoint_manifest(const std::filesystem::path& folder)
 
 /// Copies one file of a checkpoint into the tensors, which must be exactly those saved, by name,
 /// dtype and shape. Everything is checked before the first value changes.
-/// Errors: Error that says which file is cut short, has flipped bytes, or which tensor is missing,
-/// left over or of another shape.
+/// Errors: Error that says which file is cut short or has flipped bytes, or lists the tensors that
+/// are missing, left over or of another kind (copy_tensors).
 void load_tensors(const std::filesystem::path& folder, const CheckpointManifest& manifest,
                   const std::string& file, const NamedTensors& tensors);
 

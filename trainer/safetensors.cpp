@@ -129,6 +129,35 @@ Entry parse_entry(const std::string& name, const Json& fields, int64_t data_byte
   return entry;
 }
 
+/// The header, and the values after it.
+struct Parts {
+  Json header;
+  std::string_view data;
+};
+
+Parts parts_of(std::string_view content, const std::string& subject) {
+  uint64_t header_bytes = 0;
+  if (content.size() < sizeof header_bytes) {
+    throw Error(subject + ": " + std::to_string(content.size()) +
+                " bytes are too few for a safetensors file");
+  }
+  std::memcpy(&header_bytes, content.data(), sizeof header_bytes);
+  if (header_bytes > kMaxHeaderBytes) {
+    throw Error(subject + ": the header claims " + std::to_string(header_bytes) +
+                " bytes, more than the format's limit of " + std::to_string(kMaxHeaderBytes));
+  }
+  if (header_bytes > content.size() - sizeof header_bytes) {
+    throw Error(subject + ": the header claims " + std::to_string(header_bytes) +
+                " bytes, but the file has " + std::to_string(content.size()) + " in all");
+  }
+  const std::string_view text = content.substr(sizeof header_bytes, header_bytes);
+  if (text.empty() || text.front() != '{')
+    throw Error(subject + ": the header must start with '{'");
+  Parts parts{parse_header(text, subject), content.substr(sizeof header_bytes + header_bytes)};
+  if (parts.header.contains(kMetadata)) check_metadata(parts.header[kMetadata], subject);
+  return parts;
+}
+
 }  // namespace
 
 void write_safetensors(const std::filesystem::path& file, const std::vector<TensorBytes>& tensors,
@@ -170,33 +199,11 @@ void write_safetensors(const std::filesystem::path& file, const std::vector<Tens
 }
 
 std::vector<TensorBytes> parse_safetensors(std::string_view content, const std::string& subject) {
-  uint64_t header_bytes = 0;
-  if (content.size() < sizeof header_bytes) {
-    throw Error(subject + ": " + std::to_string(content.size()) +
-                " bytes are too few for a safetensors file");
-  }
-  std::memcpy(&header_bytes, content.data(), sizeof header_bytes);
-  if (header_bytes > kMaxHeaderBytes) {
-    throw Error(subject + ": the header claims " + std::to_string(header_bytes) +
-                " bytes, more than the format's limit of " + std::to_string(kMaxHeaderBytes));
-  }
-  if (header_bytes > content.size() - sizeof header_bytes) {
-    throw Error(subject + ": the header claims " + std::to_string(header_bytes) +
-                " bytes, but the file has " + std::to_string(content.size()) + " in all");
-  }
-  const std::string_view text = content.substr(sizeof header_bytes, header_bytes);
-  if (text.empty() || text.front() != '{')
-    throw Error(subject + ": the header must start with '{'");
-  const Json header = parse_header(text, subject);
-  const std::string_view data = content.substr(sizeof header_bytes + header_bytes);
-
+  const auto [header, data] = parts_of(content, subject);
   std::vector<Entry> entries;
   for (const auto& [name, fields] : header.items()) {
-    if (name == kMetadata) {
-      check_metadata(fields, subject);
-    } else {
-      entries.push_back(parse_entry(name, fields, static_cast<int64_t>(data.size()), subject));
-    }
+    if (name == kMetadata) continue;
+    entries.push_back(parse_entry(name, fields, static_cast<int64_t>(data.size()), subject));
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
@@ -220,6 +227,11 @@ std::vector<TensorBytes> parse_safetensors(std::string_view content, const std::
                 " bytes after the last tensor belong to none");
   }
   return tensors;
+}
+
+std::map<std::string, std::string> parse_metadata(std::string_view content,
+                                                  const std::string& subject) {
+  return parts_of(content, subject).header.value(kMetadata, std::map<std::string, std::string>());
 }
 
 }  // namespace windtunnel::trainer

@@ -40,4 +40,9 @@ void write_safetensors(const std::filesystem::path& file, const std::vector<Tens
 /// Source: github.com/huggingface/safetensors, README, "Format".
 std::vector<TensorBytes> parse_safetensors(std::string_view content, const std::string& subject);
 
+/// "__metadata__" of a file's whole content; empty if it has none. Errors: as parse_safetensors, of
+/// the header.
+std::map<std::string, std::string> parse_metadata(std::string_view content,
+                                                  const std::string& subject);
+
 }  // namespace windtunnel::trainer

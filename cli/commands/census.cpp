@@ -64,7 +64,7 @@ std::string objectives_line(const study::ObjectiveCost& cost, int64_t tokens) {
 
 Action setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("config", options->config, "JSON file, program or run folder")->required();
+  app.add_option("config", options->config, kConfigurationHelp)->required();
   add_overrides(app, options->overrides);
   add_json_flag(app, options->json);
   return [options] {

@@ -65,12 +65,12 @@ Rows studies() {
 Rows runs(const std::string& study) {
   Rows rows{{"run", "purpose", "seed", "outcome", "bits per byte", "steps"}};
   for (const auto& run : study::Journal(find_study(study) / "journal.db", true).runs()) {
-    const auto bits = run.record ? run.record->bits_per_byte() : std::nullopt;
-    const auto steps = run.record ? run.record->train.steps : std::nullopt;
-    rows.push_back({run.id, run.purpose, std::to_string(run.seed),
-                    run.record ? run.record->train.outcome : run.state,
-                    bits ? base::format_number(*bits, 5) : "-",
-                    steps ? std::to_string(*steps) : "-"});
+    rows.push_back({run.id, run.purpose, std::to_string(run.seed), run.state, "-", "-"});
+    if (!run.record) continue;
+    std::vector<std::string>& row = rows.back();
+    row[3] = run.record->train.outcome;
+    if (const auto bits = run.record->bits_per_byte()) row[4] = base::format_number(*bits, 5);
+    if (run.record->train.steps) row[5] = std::to_string(*run.record->train.steps);
   }
   return rows;
 }
@@ -89,6 +89,7 @@ Rows rows_of(const Options& options) {
       {"laws", kinds<scaling::Laws>},
       {"layers", layers},
       {"objectives", kinds<study::ObjectiveKinds>},
+      {"presets", [] { return files(presets(), ".json"); }},
       {"programs", [] { return files(home() / "programs", ".md"); }},
       {"proposers", kinds<agent::ProposerKinds>},
       {"routers", kinds<model::RouterKinds>},
@@ -107,8 +108,8 @@ Action setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option(
          "what", options->what,
-         "layers, routers, objectives, laws, proposers, vetoes, extractors, programs, corpora, studies, "
-         "runs STUDY, commands")
+         "layers, routers, objectives, laws, proposers, vetoes, extractors, programs, presets, "
+         "corpora, studies, runs STUDY, commands")
       ->required();
   app.add_option("study", options->study, "for runs: the study");
   add_json_flag(app, options->json);
@@ -131,7 +132,7 @@ Action setup(CLI::App& app) {
 
 const base::Registration<Command> registration{
     {.name = "list",
-     .summary = "what there is: kinds of everything, programs, studies, runs",
+     .summary = "what there is: kinds of everything, programs, presets, studies, runs",
      .entry = {.group = "Looking", .example = "windtunnel list layers", .setup = setup}}};
 
 }  // namespace

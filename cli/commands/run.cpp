@@ -89,7 +89,7 @@ int run(const Options& options) {
 
 Action setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("config", options->config, "JSON file, program or run folder")->required();
+  app.add_option("config", options->config, kConfigurationHelp)->required();
   app.add_option("--study", options->study, "study the run belongs to")->capture_default_str();
   app.add_option("--name", options->name, "name of the run; from its configuration if absent");
   add_overrides(app, options->overrides);

@@ -34,6 +34,7 @@ struct ValueMixOptions {
            .maximum = 10});
     visit("from_layer", self.from_layer,
           {.help = "first attention layer, counted from 0, that mixes; 0 has nothing to mix with",
+           .unit = "place among attention layers",
            .minimum = 0,
            .maximum = 1023});
   }
@@ -77,10 +78,12 @@ struct AttentionOptions {
   static void describe(Self& self, Visitor& visit) {
     visit("head_size", self.head_size,
           {.help = "width of one head, even; 0: two heads, or one per 128 of width",
+           .unit = "values",
            .minimum = 0,
            .maximum = 1024});
     visit("kv_heads", self.kv_heads,
           {.help = "heads of keys and values, shared by groups of query heads",
+           .unit = "heads",
            .source = "Ainslie et al. 2023, arXiv:2305.13245",
            .minimum = 1,
            .maximum = 1024});
@@ -101,6 +104,7 @@ struct AttentionOptions {
     visit("initial_logit_scale", self.initial_logit_scale,
           {.help = "largest attention logit at the start, where a query and a key are parallel; a "
                    "learned gain per layer multiplies it; 0: the square root of head_size",
+           .source = "Henry et al. 2020, arXiv:2010.04245",
            .minimum = 0,
            .maximum = 1000});
     visit("value_mix", self.value_mix, {.help = "values of the first layer mixed into later ones"});

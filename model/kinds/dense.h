@@ -14,6 +14,8 @@ struct DenseOptions {
     visit("hidden", self.hidden,
           {.help = "hidden units; 0: as many as a token visits in an expert layer of the same "
                    "model, else 8/3 of the width",
+           .unit = "hidden units",
+           .source = "8/3: Shazeer 2020, arXiv:2002.05202",
            .minimum = 0,
            .maximum = 1 << 20});
   }

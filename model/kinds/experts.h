@@ -24,16 +24,26 @@ struct ExpertsOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
     visit("num_experts", self.num_experts,
-          {.help = "experts in the layer, E", .minimum = 1, .maximum = 1023});
+          {.help = "experts in the layer, E",
+           .unit = "experts",
+           .source = "Shazeer et al. 2017, arXiv:1701.06538",
+           .minimum = 1,
+           .maximum = 1023});
     visit("num_active", self.num_active,
-          {.help = "experts a token visits, K", .minimum = 1, .maximum = 64});
+          {.help = "experts a token visits, K",
+           .unit = "experts",
+           .source = "Shazeer et al. 2017, arXiv:1701.06538",
+           .minimum = 1,
+           .maximum = 64});
     visit("expansion", self.expansion,
           {.help = "hidden units of the K visited experts together over the width; unused where "
                    "hidden is given",
+           .source = "8/3: Shazeer 2020, arXiv:2002.05202",
            .exclusive_minimum = 0,
            .maximum = 64});
     visit("hidden", self.hidden,
           {.help = "hidden units of one expert; 0: from expansion",
+           .unit = "hidden units",
            .minimum = 0,
            .maximum = 1 << 20});
     visit("router", self.router,

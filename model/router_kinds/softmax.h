@@ -17,7 +17,7 @@ struct SoftmaxRouterOptions {
            .minimum = 0,
            .maximum = 10});
     visit("z_loss", self.z_loss,
-          {.help = "weight of the squared log-sum of the router's logits",
+          {.help = "weight of the squared log-sum of the exponentials of the router's logits",
            .source = "Zoph et al. 2022, arXiv:2202.08906",
            .minimum = 0,
            .maximum = 10});

@@ -75,7 +75,7 @@ TEST(Config, MissingIsNullAndStaysMissing) {
 
 TEST(Config, AnUnknownKeyIsRefusedWithItsPathAndTheNearestName) {
   const std::string text = refusal({{"inner", {{"rat", 0.1}}}});
-  EXPECT_THAT(text, HasSubstr("inner.rat = 0.1: unknown key; did you mean 'rate'?"));
+  EXPECT_THAT(text, HasSubstr("inner.rat = 0.1: unknown key; did you mean 'inner.rate'?"));
 }
 
 TEST(Config, AnUnknownKeyWithoutANearNameListsTheKnownOnes) {

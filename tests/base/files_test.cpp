@@ -54,6 +54,52 @@ TEST(Files, AFailedWriteNamesTheFileAndKeepsTheOldContent) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1);
 }
 
+TEST(Files, AFolderIsCompleteOrAbsent) {
+  const TemporaryFolder folder;
+  const auto fill = [](const std::string& text) {
+    return [text](const fs::path& temporary) { write_file_atomic(temporary / "a", text); };
+  };
+  // With and without a slash at the end, and in folders that are not there yet.
+  write_folder_atomic(folder / "deep/er/", fill("one"));
+  write_folder_atomic(folder / "deep/er", fill("two"));
+  EXPECT_EQ(read_file(folder / "deep/er/a"), "two");
+  EXPECT_THROW(write_folder_atomic(folder / "deep/er",
+                                   [&](const fs::path& temporary) {
+                                     fill("three")(temporary);
+                                     throw Error("half-way");
+                                   }),
+               Error);
+  EXPECT_EQ(read_file(folder / "deep/er/a"), "two");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder / "deep"), {}), 1);
+}
+
+TEST(Files, AFileThatOthersWriteIsCompleteOrAbsent) {
+  const TemporaryFolder folder;
+  const fs::path file = folder / "new/values";
+  write_file_atomic(file, [](const fs::path& temporary) { std::ofstream(temporary) << "whole"; });
+  EXPECT_EQ(read_file(file), "whole");
+  EXPECT_THROW(write_file_atomic(file,
+                                 [](const fs::path& temporary) {
+                                   std::ofstream(temporary) << "ha";
+                                   throw Error("half-way");
+                                 }),
+               Error);
+  EXPECT_EQ(read_file(file), "whole");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder / "new"), {}), 1);
+}
+
+TEST(Files, AFolderThatCannotBeMadeIsNamed) {
+  const TemporaryFolder folder;
+  write_file_atomic(folder / "file", "text");
+  try {
+    write_folder_atomic(folder / "file/inside", [](const fs::path&) {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("cannot make folder " + (folder / "file/inside").string()));
+    EXPECT_THAT(error.what(), HasSubstr("Not a directory"));
+  }
+}
+
 TEST(Files, AMissingFileIsNamed) {
   try {
     read_file("/nowhere/at/all");

@@ -119,7 +119,7 @@ def windows(options, letters, context):
     count = letters.count("*")
     pattern = options["windows"]
     return [
-        context if i + 1 == count or pattern[i % len(pattern)] == "L" else context // 2
+        context if i + 1 == count or pattern[i % len(pattern)] == "L" else options.get("short_window") or context // 2
         for i in range(count)
     ]
 
@@ -285,4 +285,5 @@ def main():
         json.dump(cases, file)
 
 
-main()
+if __name__ == "__main__":
+    main()

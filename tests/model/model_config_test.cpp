@@ -73,7 +73,7 @@ TEST(ModelConfig, SchemaAndPatternMistakesAreReportedAtOnce) {
   const std::string error =
       error_of({.pattern = "*Q", .width = 4, .layers = {{"*", {{"head_sizes", 16}}}}});
   EXPECT_THAT(error, HasSubstr("model.width = 4: must be of type integer and >= 8"));
-  EXPECT_THAT(error, HasSubstr("did you mean 'head_size'?"));
+  EXPECT_THAT(error, HasSubstr("did you mean 'model.layers.*.head_size'?"));
   EXPECT_THAT(error, HasSubstr("column 2: no layer kind has this letter"));
 }
 

@@ -27,7 +27,7 @@ TEST(RunConfig, AnUnknownKeyIsRefusedWithItsPath) {
   document["train"]["optimizer"]["lerning_rate"] = 0.1;
   EXPECT_THAT(refusal(document),
               HasSubstr("train.optimizer.lerning_rate = 0.1: unknown key; did you mean "
-                        "'learning_rate'?"));
+                        "'train.optimizer.learning_rate'?"));
 }
 
 TEST(RunConfig, ABudgetOfZeroIsRefused) {

@@ -135,5 +135,11 @@ TEST(Safetensors, DamagedFilesAreRefusedOrReadButNeverFollowedOutOfBounds) {
   }
 }
 
+TEST(Safetensors, MetadataIsReadAndMayBeAbsent) {
+  const std::map<std::string, std::string> expected = {{"a", "b"}};
+  EXPECT_EQ(parse_metadata(file_with(kGoodHeader, std::string(11, 'x')), "w"), expected);
+  EXPECT_TRUE(parse_metadata(file_with("{}", ""), "w").empty());
+}
+
 }  // namespace
 }  // namespace windtunnel::trainer
