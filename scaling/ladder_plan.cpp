@@ -95,8 +95,8 @@ PlannedRung plan_rung(const study::RunConfig& best, const RungConfig& rung,
   const auto tokens = static_cast<double>(planned.tokens);
   planned.flops_exact = tokens * study::training_flops_per_token(config);
   planned.flops_six_nd = tokens * census.flops_per_token_six_n;
-  planned.peak_memory_bytes =
-      census.peak_bytes() + study::objectives_cost(config).memory_bytes(micro_batch_tokens(config));
+  planned.peak_memory_bytes = census.peak_bytes() + study::objectives_cost(config).memory_bytes(
+                                                        study::tokens_in_flight(config));
   if (setting.corpus_train_tokens) planned.epochs = tokens / *setting.corpus_train_tokens;
   if (setting.tokens_per_second) {
     planned.expected_seconds =

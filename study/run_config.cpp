@@ -64,13 +64,14 @@ std::string config_fingerprint(const RunConfig& config) {
   return base::fingerprint(document);
 }
 
-int64_t tokens_in_flight(const TrainConfig& train, int64_t context_tokens) {
-  return train.micro_batch_rows > 0 ? train.micro_batch_rows * context_tokens
-                                    : train.tokens_per_step;
+int64_t tokens_in_flight(const RunConfig& config) {
+  return config.train.micro_batch_rows > 0
+             ? config.train.micro_batch_rows * config.model.context_tokens
+             : config.train.tokens_per_step;
 }
 
 model::Census census_of(const RunConfig& config) {
-  return model::census(config.model, tokens_in_flight(config.train, config.model.context_tokens),
+  return model::census(config.model, tokens_in_flight(config),
                        config.train.optimizer.matrices == "muon");
 }
 

@@ -225,7 +225,7 @@ RunConfig resolve_run_config(const base::Json& document, const std::string& subj
 std::string config_fingerprint(const RunConfig& config);
 
 /// Tokens whose activations are in memory at once.
-int64_t tokens_in_flight(const TrainConfig& train, int64_t context_tokens);
+int64_t tokens_in_flight(const RunConfig& config);
 
 /// The model's census with the tokens in flight and the optimizer that the run will have.
 model::Census census_of(const RunConfig& config);

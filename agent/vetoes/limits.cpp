@@ -28,7 +28,8 @@ std::optional<std::string> refuse(const BeforeRun& facts) {
   check("FLOPs per token", "max_flops_per_token",
         census.flops_per_token_exact + objectives.flops_per_token, limits.max_flops_per_token);
   check("estimated bytes of memory", "max_memory_bytes",
-        census.peak_bytes() + objectives.memory_bytes(micro_batch_tokens), limits.max_memory_bytes);
+        census.peak_bytes() + objectives.memory_bytes(study::tokens_in_flight(config)),
+        limits.max_memory_bytes);
   if (found.empty()) return std::nullopt;
   return base::join(found, "; ");
 }

@@ -78,7 +78,7 @@ Action setup(CLI::App& app) {
     }
     const study::RunConfig config = study::resolve_run_config(document, options->config);
     const model::Census census = study::census_of(config);
-    const int64_t tokens = study::tokens_in_flight(config.train, config.model.context_tokens);
+    const int64_t tokens = study::tokens_in_flight(config);
     const study::ObjectiveCost objectives = study::objectives_cost(config);
     const bool any = objectives.parameters_total() > 0 || objectives.flops_per_token != 0;
     if (options->json) {
