@@ -11,7 +11,7 @@ namespace {
 using base::Json;
 using tests::TemporaryFolder;
 
-/// Peak over estimate. The estimate adds up blocks in use and a quarter for gaps between them; how
+/// Peak over estimate. The estimate adds up blocks in use and a third for gaps between them; how
 /// many gaps there are depends on the sizes of the model's tensors.
 constexpr double kLeast = 0.75, kMost = 1.25;
 
