@@ -56,9 +56,9 @@ std::string allowed(const Json& schema) {
 std::string explain_leaf(const Json& root, const SchemaField& field) {
   const Json& schema = *field.schema;
   std::vector<std::vector<std::string>> rows = {
-      {field.path, text_at(schema, "description")}, {"  type", or_dash(base::type_text(schema))},
-      {"  unit", text_at(schema, "x-unit")},        {"  values", or_dash(allowed(schema))},
-      {"  default", text_at(schema, "default")},    {"  source", text_at(schema, "x-source")}};
+      {"  meaning", text_at(schema, "description")}, {"  type", or_dash(base::type_text(schema))},
+      {"  unit", text_at(schema, "x-unit")},         {"  values", or_dash(allowed(schema))},
+      {"  default", text_at(schema, "default")},     {"  source", text_at(schema, "x-source")}};
   // A kind's own options lie beside the field that chooses it, under its name, and say what it is.
   const size_t dot = field.path.rfind('.');
   const Json* parent = dot == std::string::npos

@@ -98,7 +98,9 @@ TEST_F(ConfigCommand, TheDifferenceIsOfTheResolvedConfigurations) {
   const Answer answer = run({"config", "--diff", a, c, "--json"});
   EXPECT_EQ(answer.exit_code, 0);
   std::map<std::string, std::pair<base::Json, base::Json>> rows;
-  for (const auto& row : answer.json()) rows[row["path"]] = {row["a"], row["b"]};
+  for (const auto& row : answer.json()) {
+    rows[row["path"].get<std::string>()] = {row["a"], row["b"]};
+  }
   EXPECT_EQ(rows["model.layers.E.router.kind"],
             std::pair(base::Json("softmax"), base::Json("sigmoid")));
   EXPECT_EQ(rows["model.layers.E.router.softmax.load_balance"],

@@ -26,9 +26,7 @@ class WeightsCommands : public CommandLine {
     return run(command);
   }
 
-  void write_ids(const std::string& name, const base::Json& rows) {
-    base::write_json(folder_ / name, rows);
-  }
+  void write_ids(const std::string& rows) { base::write_file_atomic(folder_ / "ids.json", rows); }
 };
 
 TEST_F(WeightsCommands, ARunIsExportedImportedAndScoredAlike) {
@@ -49,7 +47,7 @@ TEST_F(WeightsCommands, ARunIsExportedImportedAndScoredAlike) {
   EXPECT_EQ(run({"generate", path("imported"), "--tokens", "3", "--prompt", "the"}).exit_code, 0);
 
   // The same ids give the same bytes, from the run, its export and the import.
-  write_ids("ids.json", {{1, 2, 3, 4}, {250, 0, 256, 7}});
+  write_ids("[[1, 2, 3, 4], [250, 0, 256, 7]]");
   std::vector<std::string> logits, gradients;
   for (const std::string& from : {run_folder, path("weights"), path("imported")}) {
     const Answer scored =
@@ -82,7 +80,7 @@ TEST_F(WeightsCommands, InitialWeightsNeedAVocabularyAndNoCorpus) {
   const Answer with =
       run({"init", "demo", "--out", path("start"), "data.corpus=", "model.vocabulary_size=300"});
   ASSERT_EQ(with.exit_code, 0) << with.text;
-  write_ids("ids.json", {{299}});
+  write_ids("[[299]]");
   EXPECT_EQ(run({"score", path("start"), "--tokens", path("ids.json"), "--logits",
                  path("logits.safetensors")})
                 .exit_code,
@@ -94,8 +92,8 @@ TEST_F(WeightsCommands, IdsThatTheModelCannotReadAreNamedAndNothingIsWritten) {
                  "model.vocabulary_size=300", "model.context_tokens=4", "train.tokens_per_step=64"})
                 .exit_code,
             0);
-  const auto refusal = [&](const std::string& command, const base::Json& rows) {
-    write_ids("ids.json", rows);
+  const auto refusal = [&](const std::string& command, const std::string& rows) {
+    write_ids(rows);
     const std::string flag = command == "score" ? "--logits" : "--gradients";
     const Answer answer =
         run({command, path("start"), "--tokens", path("ids.json"), flag, path("out.safetensors")});
@@ -103,12 +101,12 @@ TEST_F(WeightsCommands, IdsThatTheModelCannotReadAreNamedAndNothingIsWritten) {
     EXPECT_FALSE(fs::exists(folder_ / "out.safetensors"));
     return answer.text;
   };
-  EXPECT_THAT(refusal("score", {{1, 2}, {3, 300}}),
+  EXPECT_THAT(refusal("score", "[[1, 2], [3, 300]]"),
               AllOf(HasSubstr("ids.json"), HasSubstr("row 1, position 1 = 300"),
                     HasSubstr("must be an integer >= 0 and < 300")));
-  EXPECT_THAT(refusal("score", {{1, 2, 3, 4, 5}}), HasSubstr("row 0 = 5 ids: must have 1 to 4"));
-  EXPECT_THAT(refusal("step", {{1}}), HasSubstr("row 0 = 1 ids: must have 2 to 5"));
-  EXPECT_THAT(refusal("step", {{1, 2}, {3}}), HasSubstr("must have as many as row 0, 2"));
+  EXPECT_THAT(refusal("score", "[[1, 2, 3, 4, 5]]"), HasSubstr("row 0 = 5 ids: must have 1 to 4"));
+  EXPECT_THAT(refusal("step", "[[1]]"), HasSubstr("row 0 = 1 ids: must have 2 to 5"));
+  EXPECT_THAT(refusal("step", "[[1, 2], [3]]"), HasSubstr("must have as many as row 0, 2"));
   EXPECT_THAT(run({"score", path("start"), "--tokens", path("ids.json")}).text,
               HasSubstr("needs --logits FILE"));
 }

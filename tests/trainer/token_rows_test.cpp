@@ -24,7 +24,7 @@ std::string refusal(const std::string& json) {
 }
 
 TEST(TokenRows, AreReadInOrder) {
-  const auto rows = token_rows({{1, 2, 3}, {0, 9, 0}}, "ids.json", kRule);
+  const auto rows = token_rows(base::parse_json("[[1, 2, 3], [0, 9, 0]]", "ids"), "ids", kRule);
   EXPECT_TRUE(torch::equal(rows, torch::tensor({1, 2, 3, 0, 9, 0}, torch::kLong).view({2, 3})));
 }
 
