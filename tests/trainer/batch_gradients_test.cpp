@@ -67,8 +67,9 @@ TEST(BatchGradients, AreThoseTheTrainerClips) {
   batch.columns = 13;
   const int64_t* ids = tokens.const_data_ptr<int64_t>();
   batch.tokens.assign(ids, ids + tokens.numel());
-  const StepResult step =
-      training_step(two, {}, batch, 0.01, {.device = at::kCPU, .precision = "float32"});
+  Objectives none;
+  const StepResult step = training_step(two, none, {}, batch, {.learning_rate = 0.01},
+                                        {.device = at::kCPU, .precision = "float32"});
   EXPECT_NEAR(step.loss_nats_per_token.item<double>(), result.loss_nats_per_token, 1e-6);
   EXPECT_NEAR(step.gradient_norm.item<double>(), result.gradient_norm, 1e-5 * result.gradient_norm);
 }
