@@ -51,7 +51,7 @@ void check_version(const std::string& content, const std::string& subject) {
 /// What the weights' tokens mean must be what the corpus's tokens mean.
 void check_corpus(const fs::path& folder, const Json& document) {
   const Json* path = base::find_path(document, "data.corpus");
-  if (!path || !path->is_string() || *path == "") return;
+  if (!path || !path->is_string() || path->get<std::string>().empty()) return;
   const fs::path corpus = path->get<std::string>();
   if (!fs::exists(corpus / "manifest.json")) {
     throw base::ConfigError(folder.string(),

@@ -36,7 +36,8 @@ Json run_config_schema() {
 
 /// A value as one types it after path=.
 std::string text_of(const Json& value) {
-  return value.is_string() && value != "" ? value.get<std::string>() : value.dump();
+  const std::string text = value.is_string() ? value.get<std::string>() : std::string();
+  return text.empty() ? value.dump() : text;
 }
 
 std::string text_at(const Json& schema, const char* key) {
@@ -45,7 +46,7 @@ std::string text_at(const Json& schema, const char* key) {
 
 // --- one field, or a group of them ---------------------------------------------------------------
 
-std::string or_dash(std::string text) { return text.empty() ? "-" : text; }
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
 /// "softmax, sigmoid", "> 0 and <= 10": which values of its type a field takes.
 std::string allowed(const Json& schema) {

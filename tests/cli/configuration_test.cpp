@@ -72,8 +72,8 @@ TEST_F(ConfigCommand, AnOverrideWithoutTheKindsNameIsAnsweredWithTheFullPath) {
 }
 
 TEST_F(ConfigCommand, AConfigurationIsPrintedResolved) {
-  const base::Json config = run({"config", "demo", "model.pattern=*D*D", "model.width=96"}).json();
-  EXPECT_EQ(config["model"]["pattern"], "(*D)2");
+  const base::Json config = run({"config", "demo", "model.pattern=(*D)2", "model.width=96"}).json();
+  EXPECT_EQ(config["model"]["pattern"], "*D*D");
   EXPECT_EQ(config["model"]["width"], 96);
   EXPECT_EQ(config["model"]["layers"]["*"]["windows"], "L");
   EXPECT_FALSE(config["model"]["layers"].contains("E"));

@@ -106,7 +106,7 @@ TEST_F(WeightsCommands, IdsThatTheModelCannotReadAreNamedAndNothingIsWritten) {
                     HasSubstr("must be an integer >= 0 and < 300")));
   EXPECT_THAT(refusal("score", "[[1, 2, 3, 4, 5]]"), HasSubstr("row 0 = 5 ids: must have 1 to 4"));
   EXPECT_THAT(refusal("step", "[[1]]"), HasSubstr("row 0 = 1 ids: must have 2 to 5"));
-  EXPECT_THAT(refusal("step", "[[1, 2], [3]]"), HasSubstr("must have as many as row 0, 2"));
+  EXPECT_THAT(refusal("step", "[[1, 2, 3], [3, 1]]"), HasSubstr("must have as many as row 0, 3"));
   EXPECT_THAT(run({"score", path("start"), "--tokens", path("ids.json")}).text,
               HasSubstr("needs --logits FILE"));
 }

@@ -310,7 +310,8 @@ TEST(WeightsFolder, ACorpusThatIsElsewhereIsAskedForAndOneOfAnotherTokenizerRefu
                                              HasSubstr("add data.corpus=FOLDER"))));
   tests::write_tiny_corpus(folder / "corpus");
   std::vector<std::string> bytes;
-  for (int byte = 255; byte >= 0; --byte) bytes.emplace_back(1, static_cast<char>(byte));
+  for (int byte = 0; byte < 256; ++byte) bytes.emplace_back(1, static_cast<char>(byte));
+  bytes.emplace_back("th");
   corpus::Tokenizer::from_ranks(bytes, {corpus::kBeginOfDocument})
       .save(folder / "corpus/tokenizer.json");
   EXPECT_THAT(
