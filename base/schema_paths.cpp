@@ -91,20 +91,18 @@ std::vector<std::string> nearest_paths(const Json& schema, std::string_view path
   std::vector<std::string> parts = split(path, '.');
   if (const std::string spelt = respelt(schema, parts); !spelt.empty()) return {spelt};
   if (const auto named = fields_named(schema, path); !named.empty()) return paths_of(named);
-  // The other parts lead nowhere: the last one alone, as it is or misspelt.
   std::vector<std::string> names;
   for (const SchemaField& field : schema_fields(schema)) {
     names.push_back(split(field.path, '.').back());
   }
-  const std::string& last = parts.back();
-  const bool known = std::find(names.begin(), names.end(), last) != names.end();
-  const std::string name = known ? last : nearest_word(last, names);
-  if (name.empty()) return {};
-  parts.back() = name;
-  if (const auto named = fields_named(schema, join(parts, ".")); !named.empty()) {
-    return paths_of(named);
+  // The right name, though the other parts lead nowhere; or the other parts and a nearly right one.
+  std::string& last = parts.back();
+  if (std::find(names.begin(), names.end(), last) != names.end()) {
+    return paths_of(fields_named(schema, last));
   }
-  return paths_of(fields_named(schema, name));
+  last = nearest_word(last, names);
+  return last.empty() ? std::vector<std::string>()
+                      : paths_of(fields_named(schema, join(parts, ".")));
 }
 
 std::string path_suggestion(const Json& schema, std::string_view path, std::string_view prefix) {

@@ -33,7 +33,8 @@ const Json* schema_at(const Json& schema, const std::vector<std::string>& parts)
 std::vector<SchemaField> fields_named(const Json& schema, std::string_view path);
 
 /// Paths that a wrong one may have meant, the likeliest kind of slip only: misspelt parts, parts
-/// left out, the right or nearly right name in another place. Empty if nothing is near.
+/// left out, the right name in another place, parts left out and the last misspelt. Empty if
+/// nothing is near.
 std::vector<std::string> nearest_paths(const Json& schema, std::string_view path);
 
 /// "did you mean 'train.optimizer.learning_rate'?", or "" if nothing is near. `prefix` is put

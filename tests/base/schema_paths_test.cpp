@@ -95,6 +95,7 @@ TEST(SchemaPaths, TheNearestPathOfAWrongOneIsNamed) {
   EXPECT_THAT(nearest_paths(schema(), "left.clmp"), ElementsAre("machine.left.clamp"));
   EXPECT_THAT(nearest_paths(schema(), "elsewhere.workers"), ElementsAre("workers"));
   EXPECT_THAT(nearest_paths(schema(), "machine.nothing_like_it"), IsEmpty());
+  EXPECT_THAT(nearest_paths(schema(), "elsewhere.workrs"), IsEmpty());
 }
 
 TEST(SchemaPaths, AnUnknownKeyOfADocumentNamesTheFullPath) {
