@@ -1,6 +1,7 @@
 #include "trainer/objective.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.h"
 #include "study/objective_kind.h"
@@ -78,6 +79,13 @@ NamedTensors Objectives::state() const {
   NamedTensors all;
   for (const auto& parameter : parameters()) all.emplace_back(parameter.name, parameter.tensor);
   return all;
+}
+
+Objectives objectives_of(const study::RunConfig& config, model::LanguageModel& model) {
+  const std::filesystem::path corpus = config.data.corpus;
+  return Objectives({.config = config, .model = model, .tokenizer = [corpus] {
+                       return corpus::Tokenizer::load(corpus / "tokenizer.json");
+                     }});
 }
 
 }  // namespace windtunnel::trainer

@@ -135,4 +135,8 @@ class Objectives {
   bool weigh_by_loss_ = false;
 };
 
+/// The objectives of a run whose model is on its device already; those that need it read the
+/// tokenizer of the run's corpus. `model` outlives them.
+Objectives objectives_of(const study::RunConfig& config, model::LanguageModel& model);
+
 }  // namespace windtunnel::trainer

@@ -71,10 +71,7 @@ class TrainingRun {
         model_(config_.model, base::RandomStream(seed(), "weights")) {
     result_.device_name = device_name(device_);
     model_.to(device_);
-    objectives_ = Objectives({.config = config_, .model = model_, .tokenizer = [this] {
-                                return corpus::Tokenizer::load(fs::path(config_.data.corpus) /
-                                                               "tokenizer.json");
-                              }});
+    objectives_ = objectives_of(config_, model_);
   }
 
   /// Trains to the end of the budget, or to whatever comes before.
@@ -143,19 +140,9 @@ class TrainingRun {
     point_seconds_ = position_.training_seconds;
     if (!saved_) return;
     load_tensors(checkpoint_folder(), *saved_, kWeightsFile, weights_of(model_));
-    load_tensors(checkpoint_folder(), *saved_, kOptimizerFile, training_state());
+    load_tensors(checkpoint_folder(), *saved_, kOptimizerFile,
+                 training_state(model_, objectives_, optimizers_));
     base::log_info("continuing at step " + std::to_string(position_.step));
-  }
-
-  /// What only training needs: of the optimizers and objectives, and of the router health since the
-  /// last point.
-  NamedTensors training_state() const {
-    NamedTensors state = state_of(optimizers_);
-    for (auto& entry : objectives_.state()) state.push_back(std::move(entry));
-    for (auto& [name, counter] : model_.health_counters()) {
-      state.emplace_back("health." + name, counter);
-    }
-    return state;
   }
 
   // --- the steps of the loop -------------------------------------------------------------------
@@ -266,7 +253,8 @@ class TrainingRun {
     position_.training_seconds = training_seconds();
     const double start = base::monotonic_seconds();
     const CheckpointManifest manifest =
-        save_checkpoint(checkpoint_folder(), weights_of(model_), training_state(), position_);
+        save_checkpoint(checkpoint_folder(), weights_of(model_),
+                        training_state(model_, objectives_, optimizers_), position_);
     result_.weights_sha256 = manifest.files.at(kWeightsFile).sha256;
     last_checkpoint_ = base::monotonic_seconds();
     position_.checkpoint_seconds += last_checkpoint_ - start;

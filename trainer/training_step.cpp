@@ -171,4 +171,14 @@ std::vector<model::Parameter> trained_parameters(const model::LanguageModel& mod
   return all;
 }
 
+NamedTensors training_state(const model::LanguageModel& model, const Objectives& objectives,
+                            const std::vector<std::unique_ptr<Optimizer>>& optimizers) {
+  NamedTensors state = state_of(optimizers);
+  for (auto& entry : objectives.state()) state.push_back(std::move(entry));
+  for (auto& [name, counter] : model.health_counters()) {
+    state.emplace_back("health." + name, counter);
+  }
+  return state;
+}
+
 }  // namespace windtunnel::trainer

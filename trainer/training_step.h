@@ -55,6 +55,11 @@ StepResult training_step(model::LanguageModel& model, Objectives& objectives,
 /// The model's tensors by name, as checkpoints keep them: parameters, then state buffers.
 NamedTensors weights_of(const model::LanguageModel& model);
 
+/// What only training needs, by name, as checkpoints keep it apart from the weights: of optimizers
+/// and objectives, and the router health since the last point of the curve.
+NamedTensors training_state(const model::LanguageModel& model, const Objectives& objectives,
+                            const std::vector<std::unique_ptr<Optimizer>>& optimizers);
+
 /// What the optimizers train: the model's parameters, then those of objectives.
 std::vector<model::Parameter> trained_parameters(const model::LanguageModel& model,
                                                  const Objectives& objectives);

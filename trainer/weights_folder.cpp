@@ -100,7 +100,9 @@ void import_weights(const fs::path& folder, const fs::path& run,
   const study::RunConfig config = study::resolve_run_config(document, file.string());
 
   const auto model = initial_model(config);
-  const auto optimizers = make_optimizers(model->parameters_with_roles(), config.train.optimizer);
+  const Objectives objectives = objectives_of(config, *model);
+  const auto optimizers =
+      make_optimizers(trained_parameters(*model, objectives), config.train.optimizer);
   const std::string subject = (folder / kWeightsFile).string();
   const std::string content = base::read_file(subject);
   check_version(content, subject);
@@ -111,7 +113,8 @@ void import_weights(const fs::path& folder, const fs::path& run,
   start.config_fingerprint = base::fingerprint(base::to_json(config));
   base::write_folder_atomic(run, [&](const fs::path& temporary) {
     base::write_json(temporary / kConfigFile, base::to_json(config));
-    save_checkpoint(temporary / "checkpoint", weights_of(*model), state_of(optimizers), start);
+    save_checkpoint(temporary / "checkpoint", weights_of(*model),
+                    training_state(*model, objectives, optimizers), start);
   });
 }
 

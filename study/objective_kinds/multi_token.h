@@ -16,6 +16,7 @@ struct MultiTokenOptions {
     visit("heads", self.heads,
           {.help =
                "heads beside the model's own; head i predicts the token i + 1 places ahead; 0: off",
+           .unit = "heads",
            .source = "Gloeckle et al. 2024, arXiv:2404.19737",
            .minimum = 0,
            .maximum = 64});

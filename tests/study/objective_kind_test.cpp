@@ -85,7 +85,7 @@ TEST(ObjectiveKinds, AValueOutOfRangeIsRefused) {
   EXPECT_THAT(refusal("train.embedding_noise.site", "logits"),
               HasSubstr("train.embedding_noise.site = \"logits\""));
   EXPECT_THAT(refusal("train.objectives.token_oder", base::Json::object()),
-              HasSubstr("did you mean 'token_order'?"));
+              HasSubstr("did you mean 'train.objectives.token_order'?"));
 }
 
 TEST(ObjectiveKinds, RowsGrowThroughTheDivisorsOfTheContext) {
