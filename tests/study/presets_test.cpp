@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, PublishedPreset,
                                          Published{"F3", 351.6, 2003.1, 2.282803e9, 26827},
                                          Published{"F4", 565.2, 3339.7, 3.655508e9, 43122},
                                          Published{"F5", 852.2, 0, 0, 65021}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& size) { return std::string(size.param.name); });
 
 TEST(Presets, SparsitySweepOfTheReferenceSizeIsAnOverride) {
   const std::pair<int, double> published[] = {{4, 140.8},  {8, 239.9},   {16, 438.2},
