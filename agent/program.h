@@ -2,6 +2,7 @@
 // A research program: a Markdown file whose YAML front matter is enforced by code and whose prose
 // is what a language model reads. programs/README.md describes every field.
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -173,6 +174,11 @@ struct Program {
   scaling::LadderConfig ladder;
   /// Markdown below the front matter.
   std::string prose;
+
+  /// Runs of the baseline before the first experiment: it is the first incumbent.
+  int64_t baseline_runs() const {
+    return std::max(night.baseline_replicates, decision.incumbent_runs);
+  }
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {

@@ -231,9 +231,7 @@ class Night {
     read_journal();
     const study::RunConfig config = runnable(baseline_config_);
     std::vector<study::PlannedRun> plan;
-    const int64_t replicates =
-        std::max(program_.night.baseline_replicates, program_.decision.incumbent_runs);
-    for (int64_t seed = 1; seed <= replicates; ++seed) {
+    for (int64_t seed = 1; seed <= program_.baseline_runs(); ++seed) {
       plan.push_back(planned_run(0, config, seed));
     }
     const bool is_new =
@@ -417,8 +415,7 @@ class Night {
       for (int64_t seed = first_seed(); std::ssize(seeds) < count; ++seed) {
         const JournalRun* known = find_run(run_id(incumbent_, seed));
         if (!known || !known->record || known->record->completed()) seeds.push_back(seed);
-        if (seed - first_seed() >
-            2 * program_.decision.max_pairs + program_.night.baseline_replicates) {
+        if (seed - first_seed() > 2 * program_.decision.max_pairs + program_.baseline_runs()) {
           return {.pairs = {},
                   .problem = "too few runs of the incumbent completed to compare with; " +
                              how_it_ended(*find_run(run_id(incumbent_, seed))->record)};

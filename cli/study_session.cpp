@@ -117,7 +117,7 @@ const scaling::LadderConfig& ladder_config(const agent::Program& program) {
   return program.ladder;
 }
 
-/// The most night runs there can be, and their budget.
+/// How many runs a night without a kept change takes, and their budget.
 struct NightCost {
   int64_t fewest = 0;
   int64_t most = 0;
@@ -125,7 +125,7 @@ struct NightCost {
 };
 
 NightCost night_cost(const agent::Program& program, const study::RunConfig& config) {
-  const int64_t replicates = program.night.baseline_replicates;
+  const int64_t replicates = program.baseline_runs();
   const int64_t experiments = program.night.experiments;
   NightCost cost;
   cost.fewest = replicates + experiments * program.decision.min_pairs;
@@ -211,9 +211,10 @@ std::string plan_text(const SessionOptions& options, bool with_night, bool with_
   if (with_night) {
     const NightCost cost = night_cost(program, config);
     text += fmt::format(
-        "night    {} experiments and {} baseline replicates: {} to {} runs, {} at once\n",
-        program.night.experiments, program.night.baseline_replicates, cost.fewest, cost.most,
-        program.slots);
+        "night    {} experiments and {} baseline replicates: {} to {} runs, and {} for each kept "
+        "change, {} at once\n",
+        program.night.experiments, program.baseline_runs(), cost.fewest, cost.most,
+        std::max(program.decision.min_pairs, program.decision.incumbent_runs), program.slots);
     if (cost.seconds_per_run > 0) {
       const double slots = static_cast<double>(program.slots);
       text += fmt::format(
