@@ -42,6 +42,13 @@ std::vector<base::Problem> objective_problems(const RunConfig& config) {
   return all;
 }
 
+ObjectiveCost unembedding_cost(const RunConfig& config) {
+  const int64_t table = config.model.vocabulary_size * config.model.width;
+  return {.parameters = {{model::ParameterRole::kHead, table}},
+          .flops_per_token = 3 * 2.0 * static_cast<double>(table),
+          .saved_values_per_token = 2.0 * static_cast<double>(config.model.vocabulary_size)};
+}
+
 ObjectiveCost objectives_cost(const RunConfig& config) {
   const TrainConfig& train = config.train;
   ObjectiveCost sum;

@@ -49,6 +49,10 @@ using ObjectiveKinds = base::Registry<ObjectiveKind>;
 /// Of those that are on.
 std::vector<base::Problem> objective_problems(const RunConfig& config);
 
+/// Of an objective with an unembedding of its own: a matrix the size of the head, its logits and
+/// their gradient.
+ObjectiveCost unembedding_cost(const RunConfig& config);
+
 /// The sum of those that are on, and the second forward pass if they need one.
 ObjectiveCost objectives_cost(const RunConfig& config);
 
