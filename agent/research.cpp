@@ -281,7 +281,7 @@ class Night {
       if (!known || !known->record) plan.push_back(planned_run(incumbent_, config, seed));
     }
     if (plan.empty()) return false;
-    run_all(plan, "incumbent", incumbent_);
+    run_all(plan, "incumbent", 0);
     return true;
   }
 

@@ -74,8 +74,8 @@ Json package_entry_in(const Json& description, const CorpusRecipe& recipe,
 }
 
 void require_intact(const fs::path& folder, const CorpusManifest& manifest) {
-  TokenStream(folder, Split::kTrain);
-  TokenStream(folder, Split::kValidation);
+  // Opening a stream checks its shards.
+  const TokenStream train(folder, Split::kTrain), validation(folder, Split::kValidation);
   const Tokenizer tokenizer = Tokenizer::load(folder / "tokenizer.json");
   if (tokenizer.fingerprint() != manifest.tokenizer_fingerprint) {
     throw Error((folder / "tokenizer.json").string() + " is not the manifest's tokenizer");
