@@ -19,6 +19,11 @@ using base::Json;
 
 namespace {
 
+using chat_outcome::kOk, chat_outcome::kDown, chat_outcome::kSlow, chat_outcome::kRateLimited,
+    chat_outcome::kOutOfMoney, chat_outcome::kServerError, chat_outcome::kRejected,
+    chat_outcome::kHtml, chat_outcome::kMalformed, chat_outcome::kEmpty, chat_outcome::kTruncated,
+    chat_outcome::kRefusal;
+
 /// Shorter values are placeholders such as "none"; replacing those would garble ordinary words.
 constexpr size_t kShortestSecret = 8;
 constexpr size_t kLongestQuote = 300;
@@ -127,7 +132,6 @@ std::optional<int64_t> count_at(const Json& reply, const char* key) {
 
 /// Reads a reply with status 200.
 void read_completion(const HttpReply& http, const Json& body, ChatReply& reply) {
-  using namespace chat_outcome;
   const auto end = [&](const char* outcome, std::string message) {
     reply.outcome = outcome;
     reply.message = std::move(message);
@@ -241,7 +245,6 @@ bool ChatClient::drop_unknown_parameter(const std::string& complaint, const Json
 }
 
 ChatReply ChatClient::ask(const std::vector<ChatMessage>& messages, const Json& schema) {
-  using namespace chat_outcome;
   const double start = base::monotonic_seconds();
   const auto left = [&] { return options_.timeout_seconds - (base::monotonic_seconds() - start); };
   const std::string server = "language model at " + options_.endpoint;

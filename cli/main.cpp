@@ -43,21 +43,21 @@ int run(int argc, char** argv) {
 }  // namespace windtunnel::cli
 
 int main(int argc, char** argv) {
-  using namespace windtunnel::base;
-  catch_interrupts();
+  namespace base = windtunnel::base;
+  base::catch_interrupts();
   try {
     return windtunnel::cli::run(argc, argv);
-  } catch (const UsageError& error) {
+  } catch (const base::UsageError& error) {
     std::fprintf(stderr, "windtunnel: %s\n", error.what());
-    return kExitUsage;
-  } catch (const ConfigError& error) {
+    return base::kExitUsage;
+  } catch (const base::ConfigError& error) {
     std::fprintf(stderr, "windtunnel: %s\n", error.what());
-    return kExitUsage;
-  } catch (const Interrupted& error) {
+    return base::kExitUsage;
+  } catch (const base::Interrupted& error) {
     std::fprintf(stderr, "windtunnel: %s\n", error.what());
-    return kExitInterrupted;
+    return base::kExitInterrupted;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "windtunnel: %s\n", error.what());
-    return kExitFailed;
+    return base::kExitFailed;
   }
 }

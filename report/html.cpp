@@ -35,10 +35,10 @@ void HtmlTable::add(std::vector<std::string> cells, std::string row_class) {
   base::check(!cells.empty(), "a row needs cells");
   std::string first = escape_html(cells.front());
   cells.erase(cells.begin());
-  add_with_html(std::move(first), std::move(cells), std::move(row_class));
+  add_with_html(std::move(first), cells, std::move(row_class));
 }
 
-void HtmlTable::add_with_html(std::string first_cell_html, std::vector<std::string> cells,
+void HtmlTable::add_with_html(std::string first_cell_html, const std::vector<std::string>& cells,
                               std::string row_class) {
   base::check(cells.size() + 1 == columns_.size(), "a row needs one cell per column");
   Row row{.row_class = std::move(row_class)};

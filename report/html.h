@@ -29,7 +29,7 @@ class HtmlTable {
   /// One cell per column. `row_class` is a name of our own style sheet.
   void add(std::vector<std::string> cells, std::string row_class = "");
   /// As add; the first cell is HTML already.
-  void add_with_html(std::string first_cell_html, std::vector<std::string> cells,
+  void add_with_html(std::string first_cell_html, const std::vector<std::string>& cells,
                      std::string row_class = "");
   bool empty() const { return rows_.empty(); }
   /// The table, or "" if it has no row.

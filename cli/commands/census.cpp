@@ -72,7 +72,7 @@ Action setup(CLI::App& app) {
     // Without a corpus nothing is known of its vocabulary; the counts below need one.
     const base::Json* vocabulary = base::find_path(document, "model.vocabulary_size");
     const base::Json* corpus = base::find_path(document, "data.corpus");
-    if ((!vocabulary || *vocabulary == 0) && (!corpus || *corpus == "")) {
+    if ((!vocabulary || *vocabulary == 0) && (!corpus || *corpus == base::Json(""))) {
       throw base::UsageError("model.vocabulary_size = 0: needed here, since " + options->config +
                              " has no corpus yet; add model.vocabulary_size=1024");
     }

@@ -45,22 +45,22 @@ int fail(const char* what, int exit_code) {
 }  // namespace windtunnel::cli
 
 int main(int argc, char** argv) {
-  using namespace windtunnel::base;
+  namespace base = windtunnel::base;
   using windtunnel::cli::fail;
   windtunnel::cli::keep_freed_memory();
-  catch_interrupts();
-  start_log("windtunnel-train");
+  base::catch_interrupts();
+  base::start_log("windtunnel-train");
   try {
     return windtunnel::cli::run(argc, argv);
-  } catch (const UsageError& error) {
-    return fail(error.what(), kExitUsage);
-  } catch (const ConfigError& error) {
-    return fail(error.what(), kExitUsage);
-  } catch (const Interrupted& error) {
-    return fail(error.what(), kExitInterrupted);
+  } catch (const base::UsageError& error) {
+    return fail(error.what(), base::kExitUsage);
+  } catch (const base::ConfigError& error) {
+    return fail(error.what(), base::kExitUsage);
+  } catch (const base::Interrupted& error) {
+    return fail(error.what(), base::kExitInterrupted);
   } catch (const c10::Error& error) {
-    return fail(error.what_without_backtrace(), kExitFailed);
+    return fail(error.what_without_backtrace(), base::kExitFailed);
   } catch (const std::exception& error) {
-    return fail(error.what(), kExitFailed);
+    return fail(error.what(), base::kExitFailed);
   }
 }
