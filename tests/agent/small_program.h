@@ -14,9 +14,8 @@ inline std::vector<std::string> small_front_matter() {
   return {
       "name: small",
       "corpus: {recipe: programs/corpora/debian_docs.yaml}",
-      "base: {model: {pattern: '*D*E', width: 16, context_tokens: 32, vocabulary_size: 300}, "
-      "train: "
-      "{tokens_per_step: 256}}",
+      std::string("base: {train: {tokens_per_step: 256}, ") +
+          "model: {pattern: '*D*E', width: 16, context_tokens: 32, vocabulary_size: 300}}",
       "night: {baseline_replicates: 2, experiments: 4}",
       "mutable:",
       "  - {path: train.optimizer.learning_rate, minimum: 0.005, maximum: 0.1, scale: log}",

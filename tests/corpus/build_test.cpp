@@ -52,7 +52,7 @@ TEST(BuildCorpus, EveryDocumentIsInExactlyOneSplit) {
 TEST(BuildCorpus, ValidationTextHasTheBytesOfTheValidationTokens) {
   const ScratchFolder scratch;
   write_sample_texts(scratch, 40);
-  scratch.write("texts/binary.bin", std::string("\xFF\x00\xFE not UTF-8 \xE9\xA2", 17));
+  scratch.write("texts/binary.bin", std::string("\xFF\x00\xFE not UTF-8 \xE9\xA2", 16));
   CorpusRecipe recipe = sample_recipe(scratch);
   recipe.validation_fraction = 0.9;
   const CorpusManifest manifest = build(recipe, scratch);

@@ -45,7 +45,7 @@ TEST(Coverage, AForecastFromFiveRungsHoldsTheHeldOutRunAtTheStatedRate) {
   constexpr double kNoise = 0.009;
   int held = 0;
   for (int set = 0; set < kSets; ++set) {
-    const auto seed = static_cast<uint64_t>(1000 + set);
+    const uint64_t seed = uint64_t{1000} + static_cast<uint64_t>(set);
     Target target{.law = &law_named("loss_c").entry};
     for (const auto& row : tests::rows_of(truth, 5, 1.7e11, 4.3e12, kNoise, seed)) {
       target.rows.push_back({.point = point_of(row), .loss = row.loss, .name = row.name});

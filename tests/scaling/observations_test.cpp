@@ -13,7 +13,6 @@ namespace windtunnel::scaling {
 namespace {
 
 using testing::HasSubstr;
-using tests::row;
 
 template <class Action>
 std::string error_of(Action action) {

@@ -29,7 +29,7 @@ std::vector<SchemaField> leaves() {
 
 bool has(const SchemaField& field, const char* key) {
   const auto found = field.schema->find(key);
-  return found != field.schema->end() && *found != "";
+  return found != field.schema->end() && *found != Json("");
 }
 
 bool is_numeric(const SchemaField& field) {
