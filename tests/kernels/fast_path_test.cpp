@@ -170,7 +170,8 @@ struct AttentionCase {
 class FastAttention : public testing::TestWithParam<AttentionCase> {};
 
 TEST_P(FastAttention, MatchesTheReference) {
-  const auto& [heads, tokens, window] = GetParam();
+  const HeadLayout heads = GetParam().heads;
+  const int64_t tokens = GetParam().tokens, window = GetParam().window;
   expect_same([&](const Tensors& in) { return causal_attention(in[0], heads, window); },
               [&](const Tensors& in) { return causal_attention_reference(in[0], heads, window); },
               {random({2, tokens, heads.features()}, 8)});
@@ -264,7 +265,9 @@ struct RoutingCase {
 class FastRouting : public testing::TestWithParam<RoutingCase> {};
 
 TEST_P(FastRouting, MatchesTheReference) {
-  const auto& [scores, N, E, K, has_bias, has_losses] = GetParam();
+  const RoutingScores scores = GetParam().scores;
+  const int64_t N = GetParam().tokens, E = GetParam().experts, K = GetParam().active;
+  const bool has_bias = GetParam().has_bias, has_losses = GetParam().has_losses;
   const auto bias = has_bias ? random({E}, 40) * 0.1 : torch::Tensor();
   const auto losses = has_losses ? std::optional(RoutingLosses{0.7, 0.3}) : std::nullopt;
   const auto logits = random({N, E}, 41);

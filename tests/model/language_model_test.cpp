@@ -64,7 +64,7 @@ class GoldenModel : public testing::TestWithParam<std::string> {
         base::RandomStream(1, "weights"));
     const torch::NoGradGuard no_grad;
     size_t used = 0;
-    const auto fill = [&](const std::string& name, torch::Tensor tensor) {
+    const auto fill = [&](const std::string& name, const torch::Tensor& tensor) {
       if (!json.at("parameters").contains(name)) return;
       tensor.copy_(tensor_of(json.at("parameters").at(name)).view_as(tensor));
       ++used;
