@@ -264,6 +264,13 @@ class Night {
   int64_t first_seed() const {
     if (incumbent_ == 0) return 1;
     const auto& seeds = experiments_.at(static_cast<size_t>(incumbent_) - 1).decision->seeds;
+    if (seeds.empty()) {
+      throw base::Error(
+          fmt::format("the journal of {} does not say which seeds chose experiment {}: it was made "
+                      "by an earlier "
+                      "version; finish it there, or start over with --fresh",
+                      study_.string(), incumbent_));
+    }
     return *std::max_element(seeds.begin(), seeds.end()) + 1;
   }
 

@@ -8,25 +8,14 @@
 
 #include "base/error.h"
 #include "kernels/cross_entropy.h"
+#include "tests/model/json_tensor.h"
 
 namespace windtunnel::model {
 namespace {
 
 using base::Json;
 
-torch::Tensor tensor_of(const Json& nested) {
-  std::vector<int64_t> sizes;
-  for (const Json* level = &nested; level->is_array(); level = &level->at(0)) {
-    sizes.push_back(static_cast<int64_t>(level->size()));
-  }
-  std::vector<double> values;
-  const std::function<void(const Json&)> collect = [&](const Json& value) {
-    if (!value.is_array()) return values.push_back(value.get<double>());
-    for (const Json& item : value) collect(item);
-  };
-  collect(nested);
-  return torch::tensor(values, torch::kDouble).view(sizes);
-}
+using tests::tensor_of;
 
 const Json& golden() {
   static const Json cases =

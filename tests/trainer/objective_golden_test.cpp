@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/json.h"
+#include "tests/model/json_tensor.h"
 #include "tests/trainer/objective_setting.h"
 
 namespace windtunnel::trainer {
@@ -21,19 +22,7 @@ const Json& golden() {
   return values;
 }
 
-Tensor tensor_of(const Json& nested) {
-  std::vector<int64_t> sizes;
-  for (const Json* level = &nested; level->is_array(); level = &level->at(0)) {
-    sizes.push_back(static_cast<int64_t>(level->size()));
-  }
-  std::vector<double> values;
-  const std::function<void(const Json&)> collect = [&](const Json& value) {
-    if (!value.is_array()) return values.push_back(value.get<double>());
-    for (const Json& item : value) collect(item);
-  };
-  collect(nested);
-  return torch::tensor(values, at::kDouble).view(sizes);
-}
+using tests::tensor_of;
 
 double largest_difference(const Tensor& a, const Tensor& b) {
   EXPECT_EQ(a.sizes(), b.sizes());
