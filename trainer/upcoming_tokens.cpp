@@ -1,5 +1,7 @@
 #include "trainer/upcoming_tokens.h"
 
+#include "kernels/linear.h"
+
 namespace windtunnel::trainer {
 
 using torch::Tensor;
@@ -25,6 +27,23 @@ UpcomingTokens upcoming_tokens(const Tensor& targets_BT, int64_t window) {
   const Tensor position_T1 = at::arange(tokens, targets_BT.options()).unsqueeze(1);
   return {.tokens_BTW = windows(targets_BT, 0),
           .is_first_BTW = windows(last_BT, tokens).lt(position_T1)};
+}
+
+UpcomingTokensObjective::UpcomingTokensObjective(const ObjectiveSetting& setting, int64_t window,
+                                                 double weight)
+    : Objective(setting), window_(window), weight_(weight) {
+  const auto& model = setting.config.model;
+  head_VD_ = add_parameter(
+      "head", model::ParameterRole::kHead,
+      setting.weights.draw("head", {model.vocabulary_size, model.width}, model.width));
+}
+
+Tensor UpcomingTokensObjective::extra_loss(const StepPart& part) const {
+  const Tensor product_BTV = kernels::linear(part.hidden_BTD, {head_VD_});
+  const Tensor scores_BTV =
+      product_BTV.scalar_type() == at::kDouble ? product_BTV : product_BTV.to(at::kFloat);
+  return loss_BT(scores_BTV, upcoming_tokens(part.targets_BT, window_)).mean() *
+         (weight_ * part.share);
 }
 
 }  // namespace windtunnel::trainer

@@ -4,6 +4,8 @@
 
 #include <torch/types.h>
 
+#include "trainer/objective.h"
+
 namespace windtunnel::trainer {
 
 // B rows, T tokens, W tokens of the window.
@@ -17,5 +19,22 @@ struct UpcomingTokens {
 
 /// Cost: one sort of each row, and two values per position and place of the window.
 UpcomingTokens upcoming_tokens(const torch::Tensor& targets_BT, int64_t window);
+
+/// An objective with an unembedding of its own that scores the upcoming tokens of each position.
+class UpcomingTokensObjective : public Objective {
+ public:
+  UpcomingTokensObjective(const ObjectiveSetting& setting, int64_t window, double weight);
+  torch::Tensor extra_loss(const StepPart& part) const final;
+
+ protected:
+  /// One loss for each position, from its scores in fp32 or wider.
+  virtual torch::Tensor loss_BT(const torch::Tensor& scores_BTV,
+                                const UpcomingTokens& upcoming) const = 0;
+
+ private:
+  int64_t window_;
+  double weight_;
+  torch::Tensor head_VD_;
+};
 
 }  // namespace windtunnel::trainer

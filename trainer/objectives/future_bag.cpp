@@ -10,7 +10,6 @@
 //
 // B rows, T tokens, D width, V vocabulary, W window.
 
-#include "kernels/linear.h"
 #include "trainer/objective.h"
 #include "trainer/upcoming_tokens.h"
 
@@ -19,39 +18,26 @@ namespace {
 
 using torch::Tensor;
 
-class FutureBag final : public Objective {
+class FutureBag final : public UpcomingTokensObjective {
  public:
-  explicit FutureBag(const ObjectiveSetting& setting)
-      : Objective(setting), options_(setting.config.train.objectives.future_bag) {
-    const auto& model = setting.config.model;
-    head_VD_ = add_parameter(
-        "head", model::ParameterRole::kHead,
-        setting.weights.draw("head", {model.vocabulary_size, model.width}, model.width));
-  }
+  FutureBag(const ObjectiveSetting& setting, const study::FutureBagOptions& options)
+      : UpcomingTokensObjective(setting, options.window, options.weight) {}
 
-  Tensor extra_loss(const StepPart& part) const override {
-    const Tensor product_BTV = kernels::linear(part.hidden_BTD, {head_VD_});
-    const Tensor scores_BTV =
-        product_BTV.scalar_type() == at::kDouble ? product_BTV : product_BTV.to(at::kFloat);
-    const UpcomingTokens upcoming = upcoming_tokens(part.targets_BT, options_.window);
+ private:
+  Tensor loss_BT(const Tensor& scores_BTV, const UpcomingTokens& upcoming) const override {
     // softplus(s) - s where the token comes, softplus(s) where it does not.
     const Tensor none_BT = at::softplus(scores_BTV).sum(-1);
     const Tensor bag_BT =
         (scores_BTV.gather(-1, upcoming.tokens_BTW) * upcoming.is_first_BTW).sum(-1);
-    const Tensor loss_BT = (none_BT - bag_BT) / static_cast<double>(scores_BTV.size(-1));
-    return loss_BT.mean() * (options_.weight * part.share);
+    return (none_BT - bag_BT) / static_cast<double>(scores_BTV.size(-1));
   }
-
- private:
-  study::FutureBagOptions options_;
-  Tensor head_VD_;
 };
 
 const base::Registration<ObjectiveFactory> registration{
     {.name = "future_bag",
      .summary = "see the objective kind",
      .entry = {.make = [](const ObjectiveSetting& setting) -> std::unique_ptr<Objective> {
-       return std::make_unique<FutureBag>(setting);
+       return std::make_unique<FutureBag>(setting, setting.config.train.objectives.future_bag);
      }}}};
 
 }  // namespace
