@@ -1,19 +1,21 @@
 #pragma once
-// How good the predictions were, per proposer: shown in reports and, to a language model, in its
-// next prompt.
+// How good the predictions were, per proposer and per family of ideas: shown in reports and to the
+// proposer in its next prompt.
 
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/config.h"
-#include "study/experiment.h"
+#include "study/journal.h"
 
 namespace windtunnel::agent {
 
 struct Calibration {
   /// "all", or the kind of a proposer.
   std::string proposer;
+  /// "all", or a family of ideas.
+  std::string family;
   /// Predictions whose difference was measured.
   int64_t measured = 0;
   /// Share of them whose 80 % interval held the measured difference.
@@ -25,10 +27,15 @@ struct Calibration {
   /// that probability: 0 is perfect, 0.25 is what 50 % each time earns.
   int64_t probabilities = 0;
   std::optional<double> brier_score;
+  /// Predictions of the change in tokens per second that were measured, and their mean absolute
+  /// error.
+  int64_t throughputs = 0;
+  std::optional<double> mean_absolute_error_throughput;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
     visit("proposer", self.proposer, {.help = "all, or the kind of a proposer"});
+    visit("family", self.family, {.help = "all, or a family of ideas"});
     visit("measured", self.measured, {.help = "predictions whose difference was measured"});
     visit("interval_coverage", self.interval_coverage,
           {.help = "share of 80 % intervals that held the measured difference"});
@@ -39,11 +46,15 @@ struct Calibration {
     visit("probabilities", self.probabilities, {.help = "stated probabilities that were scored"});
     visit("brier_score", self.brier_score,
           {.help = "mean squared error of the probability of being kept"});
+    visit("throughputs", self.throughputs, {.help = "predicted changes of tokens per second"});
+    visit("mean_absolute_error_throughput", self.mean_absolute_error_throughput,
+          {.help = "of the predicted relative change of tokens per second"});
   }
 };
 
-/// One row for all proposers together, then one for each by name. Vetoed and undecided experiments
-/// count nowhere; a failed one counts as not kept.
-std::vector<Calibration> calibrate(const std::vector<study::Experiment>& experiments);
+/// One row for all together, then one for each proposer by name, then one for each family of each
+/// proposer that has more than one. Vetoed experiments and the harness's own controls count
+/// nowhere; a failed one counts as not kept.
+std::vector<Calibration> calibrate(const std::vector<study::ScoredExperiment>& experiments);
 
 }  // namespace windtunnel::agent

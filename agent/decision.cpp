@@ -16,6 +16,8 @@ namespace {
 
 // A candidate is given up when its chance of still being kept falls below this.
 constexpr double kFutility = 0.05;
+// Of either side of an interval of a control.
+constexpr double kControlTail = 0.1;
 
 /// Weight of the incumbent's further runs, and the variance of the difference over that of a pair.
 struct Weighting {
@@ -44,7 +46,6 @@ struct Differences {
 Differences differences_of(const std::vector<Pair>& pairs) {
   Differences all;
   for (const Pair& pair : pairs) {
-    require_comparable(pair.candidate, pair.incumbent);
     base::check(pair.candidate.completed() && pair.incumbent.completed(),
                 "only completed runs are compared");
     base::check(pair.candidate.seed == pair.incumbent.seed, "a pair shares its seed");
@@ -93,20 +94,6 @@ double mean_over(const std::vector<Pair>& pairs, const Figure& figure) {
   return sum / static_cast<double>(pairs.size());
 }
 
-std::optional<double> throughput_change(const std::vector<Pair>& pairs) {
-  double candidate = 0;
-  double incumbent = 0;
-  for (const Pair& pair : pairs) {
-    if (!pair.candidate.train.tokens_per_second || !pair.incumbent.train.tokens_per_second) {
-      return std::nullopt;
-    }
-    candidate += *pair.candidate.train.tokens_per_second;
-    incumbent += *pair.incumbent.train.tokens_per_second;
-  }
-  if (incumbent <= 0) return std::nullopt;
-  return candidate / incumbent - 1;
-}
-
 std::string router_figures(const std::vector<Pair>& pairs) {
   bool any = false;
   study::LayerHealth worst{.position = 0, .load_entropy = 1, .load_cv = 0, .max_load = 0};
@@ -123,7 +110,30 @@ std::string router_figures(const std::vector<Pair>& pairs) {
                      worst.load_entropy, worst.load_cv, 100 * worst.max_load);
 }
 
-/// The figures that a diagnostic may ask for, candidate against incumbent, means over the pairs.
+}  // namespace
+
+void require_comparable(const study::RunRecord& first, const study::RunRecord& second) {
+  if (first.comparability_key == second.comparability_key) return;
+  throw NotComparable(fmt::format(
+      "run {} (key {}) cannot be compared with run {} (key {}): equal keys are needed, that is the "
+      "same data, validation split, budget, device, precision and threads",
+      first.id, first.comparability_key, second.id, second.comparability_key));
+}
+
+std::optional<double> throughput_change(const std::vector<Pair>& pairs) {
+  double candidate = 0;
+  double incumbent = 0;
+  for (const Pair& pair : pairs) {
+    if (!pair.candidate.train.tokens_per_second || !pair.incumbent.train.tokens_per_second) {
+      return std::nullopt;
+    }
+    candidate += *pair.candidate.train.tokens_per_second;
+    incumbent += *pair.incumbent.train.tokens_per_second;
+  }
+  if (incumbent <= 0) return std::nullopt;
+  return candidate / incumbent - 1;
+}
+
 std::string observed_figures(const std::vector<Pair>& pairs) {
   std::vector<std::string> parts;
   const auto have = [&](auto figure) {
@@ -155,14 +165,25 @@ std::string observed_figures(const std::vector<Pair>& pairs) {
   return base::join(parts, "; ");
 }
 
-}  // namespace
+std::string agreement(const study::Prediction& prediction, double delta_bits_per_byte) {
+  if (prediction.interval_low <= delta_bits_per_byte &&
+      delta_bits_per_byte <= prediction.interval_high) {
+    return "yes";
+  }
+  return (prediction.delta_bits_per_byte < 0) == (delta_bits_per_byte < 0) ? "partial" : "no";
+}
 
-void require_comparable(const study::RunRecord& first, const study::RunRecord& second) {
-  if (first.comparability_key == second.comparability_key) return;
-  throw NotComparable(fmt::format(
-      "run {} (key {}) cannot be compared with run {} (key {}): equal keys are needed, that is the "
-      "same data, validation split, budget, device, precision and threads",
-      first.id, first.comparability_key, second.id, second.comparability_key));
+Difference paired_difference(const std::vector<Pair>& pairs, const Noise& noise) {
+  const Differences own = differences_of(pairs);
+  const Noise::Variance variance = pooled_with_own(noise, own);
+  base::check(variance.degrees > 0, "a difference needs a measured noise");
+  const double se = std::sqrt(variance.value / static_cast<double>(own.count));
+  const double reach = critical_t(kControlTail, variance.degrees) * se;
+  return {.delta_bits_per_byte = own.mean,
+          .interval_low = own.mean - reach,
+          .interval_high = own.mean + reach,
+          .standard_error = se,
+          .degrees = variance.degrees};
 }
 
 SequentialTest plan_test(const DecisionRule& rule, int64_t slots, double share, double seed_share,
@@ -190,9 +211,14 @@ double next_share(const std::vector<study::Experiment>& history, const DecisionR
   double left = 1 - rule.confidence;
   int64_t planned = planned_experiments;
   for (const study::Experiment& experiment : history) {
-    if (!experiment.decision || experiment.decision->verdict == study::verdict::kVetoed) continue;
+    if (!experiment.decision || !study::may_be_kept(experiment.proposal.kind) ||
+        experiment.decision->verdict == study::verdict::kVetoed) {
+      continue;
+    }
     const double share = left / static_cast<double>(std::max<int64_t>(1, planned--));
-    if (experiment.decision->verdict == study::verdict::kDiscard) left -= share;
+    const bool is_spent =
+        experiment.decision->verdict == study::verdict::kDiscard || !experiment.doubt.empty();
+    if (is_spent) left -= share;
   }
   return left / static_cast<double>(std::max<int64_t>(1, planned));
 }
@@ -200,6 +226,7 @@ double next_share(const std::vector<study::Experiment>& history, const DecisionR
 std::optional<study::Decision> judge(const Evidence& evidence, const Noise& noise,
                                      const SequentialTest& test,
                                      const study::Prediction& prediction) {
+  for (const Pair& pair : evidence.pairs) require_comparable(pair.candidate, pair.incumbent);
   const Differences own = differences_of(evidence.pairs);
   const auto look = std::find(test.looks.begin(), test.looks.end(), own.count);
   base::check(look != test.looks.end(), "a decision is made at a planned look");
@@ -226,6 +253,7 @@ std::optional<study::Decision> judge(const Evidence& evidence, const Noise& nois
   decision.noise_bits_per_byte = sd / std::sqrt(2.0);
   decision.prediction_covered =
       prediction.interval_low <= delta && delta <= prediction.interval_high;
+  decision.agreement = agreement(prediction, delta);
   decision.throughput_change = throughput_change(evidence.pairs);
   decision.observed = observed_figures(evidence.pairs);
   const std::string measured = fmt::format(
@@ -239,6 +267,7 @@ std::optional<study::Decision> judge(const Evidence& evidence, const Noise& nois
     decision.verdict = study::verdict::kKeep;
     decision.reason = measured + fmt::format(": the whole interval is below {:.4f}",
                                              test.minimum_gain > 0 ? -test.minimum_gain : 0.0);
+    decision.expected_delta_bits_per_byte = expected_difference(decision);
     return decision;
   }
   decision.verdict = study::verdict::kDiscard;

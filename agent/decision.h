@@ -86,6 +86,29 @@ std::optional<study::Decision> judge(const Evidence& evidence, const Noise& nois
                                      const SequentialTest& test,
                                      const study::Prediction& prediction);
 
+/// A mean paired difference with its 80 % interval; the noise as judge() pools it.
+struct Difference {
+  double delta_bits_per_byte = 0;
+  double interval_low = 0;
+  double interval_high = 0;
+  double standard_error = 0;
+  int64_t degrees = 0;
+};
+
+/// Pairs need not be comparable here: controls differ on purpose, and say in what.
+/// Errors: logic_error if a run is not completed or the seeds of a pair differ.
+Difference paired_difference(const std::vector<Pair>& pairs, const Noise& noise);
+
+/// Relative change of tokens per second, means over the pairs; nullopt where it is not known.
+std::optional<double> throughput_change(const std::vector<Pair>& pairs);
+
+/// The figures that a diagnostic may ask for, candidate against incumbent, means over the pairs.
+std::string observed_figures(const std::vector<Pair>& pairs);
+
+/// "yes" if the predicted interval holds the measured difference, "partial" if only the sign is as
+/// predicted, else "no".
+std::string agreement(const study::Prediction& prediction, double delta_bits_per_byte);
+
 /// A decision without a comparison: verdict::kFailed or kVetoed and why.
 study::Decision without_comparison(const char* verdict, const std::string& reason);
 

@@ -24,6 +24,9 @@ std::vector<double> measured(const std::vector<Experiment>& history, const std::
   std::vector<double> deltas;
   for (const Experiment& experiment : history) {
     if (!experiment.decision || !experiment.decision->delta_bits_per_byte) continue;
+    // Other budgets and sizes say nothing about this one.
+    const std::string& kind = experiment.proposal.kind;
+    if (!study::may_be_kept(kind) && kind != study::kind::kFactor) continue;
     if (!path.empty() && !experiment.proposal.patch.contains(path)) continue;
     deltas.push_back(std::clamp(*experiment.decision->delta_bits_per_byte, -1.0, 1.0));
   }
@@ -49,6 +52,7 @@ PathRecord path_record(const std::vector<Experiment>& history, const std::string
   for (const Experiment& experiment : history) {
     if (!experiment.proposal.patch.contains(path) || !experiment.decision) continue;
     if (experiment.decision->verdict == study::verdict::kVetoed) continue;
+    if (!study::may_be_kept(experiment.proposal.kind)) continue;
     ++record.trials;
     if (experiment.decision->verdict == study::verdict::kKeep) ++record.kept;
   }

@@ -146,8 +146,11 @@ std::string rules(const ProposalContext& context) {
           " noise.";
   text +=
       "\n- Experiments left, this one included: " + std::to_string(context.remaining.experiments);
-  if (context.remaining.seconds) {
-    text += "; time left: " + base::format_duration(*context.remaining.seconds);
+  if (context.remaining.device_seconds) {
+    text += "; device time left: " + base::format_duration(*context.remaining.device_seconds);
+  }
+  if (context.remaining.hours) {
+    text += "; hours left: " + base::format_number(*context.remaining.hours, 2);
   }
   return text + ".\n- " + calibration(context.history) + "\n";
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/budget.h"
 #include "agent/program.h"
 #include "base/random.h"
 #include "base/registry.h"
@@ -15,13 +16,6 @@
 #include "study/journal.h"
 
 namespace windtunnel::agent {
-
-struct RemainingBudget {
-  /// Experiments still to be decided, the one proposed now included.
-  int64_t experiments = 0;
-  /// Wall clock; nullopt if the night has no limit.
-  std::optional<double> seconds;
-};
 
 /// All that a proposal may depend on: the same context gives the same proposal, so a resumed study
 /// proposes what the interrupted one would have (a language model's answer excepted).
@@ -54,6 +48,12 @@ struct ProposerServices {
   std::function<void(const study::LlmCall&)> add_llm_call = [](const study::LlmCall&) {};
   std::function<void(const std::string& kind, const std::string& text)> add_event =
       [](const std::string&, const std::string&) {};
+  /// Sets the worst case of a call in dollars aside (nullopt: not known); nullopt: it may not be
+  /// made. Every reservation is settled, with what the call cost or nullopt if that is not known.
+  std::function<std::optional<int64_t>(std::optional<double>)> reserve_dollars =
+      [](std::optional<double>) { return std::optional<int64_t>(0); };
+  std::function<void(int64_t, std::optional<double>)> settle_dollars = [](int64_t,
+                                                                          std::optional<double>) {};
 };
 
 /// Services that write to a journal, which must outlive them.

@@ -1,13 +1,14 @@
 #pragma once
-// The night: propose, veto, run, judge, record, until a named reason to stop.
+// The night: propose, veto, reserve, run, evaluate, diagnose, judge, record, and what follows from
+// it, until a named reason to stop (facts.h).
 //
 //   baseline     the base configuration with seeds 1 .. k: the noise, and the first incumbent
-//   propose      the program's proposers, with the noise, the incumbent and the history
-//   record       the experiment with its prediction goes to the journal before anything runs
-//   veto         a refused one is decided at once
-//   run          candidate and incumbent on the same seeds; the harness owns the seeds
-//   judge        after each group of pairs (decision.h); a keep becomes the incumbent
-//   diagnose     a better one with a collapsed router is "repair", not kept
+//   experiment   a state machine of its own (experiment_machine.h)
+//   incumbent    a kept change is measured anew on seeds that did not choose it; if those are no
+//                better than its parent's runs it is no longer believed, and the parent is back
+//   follow-ups   repairs and controls that the harness adds by itself (follow_up.h)
+//   propose      the program's proposers, with the noise, the incumbent, the history and what is
+//                left of the budget
 //
 // Nothing is remembered outside the journal: each step reads where the night stands and does what
 // comes next, so a study continues from a kill at any instant as if nothing had happened.
@@ -17,24 +18,15 @@
 #include <string>
 #include <vector>
 
+#include "agent/facts.h"
 #include "agent/program.h"
 #include "study/journal.h"
 #include "study/runner.h"
 
 namespace windtunnel::agent {
 
-/// Why a night ended; stored by name.
-namespace stop_reason {
-inline constexpr const char* kExperimentsDone = "experiments_done";
-inline constexpr const char* kTimeSpent = "time_spent";
-inline constexpr const char* kConsecutiveFailures = "consecutive_failures";
-inline constexpr const char* kPlateau = "plateau";
-/// No proposer has anything new, or everything they propose is vetoed.
-inline constexpr const char* kNoProposals = "no_proposals";
-}  // namespace stop_reason
-
 struct NightProgress {
-  /// "baseline", "proposing", "experiment".
+  /// "baseline", "incumbent", "proposing", "experiment", or the kind of a control.
   std::string phase;
   /// The experiment in progress; 0 while the baseline runs.
   int64_t experiment = 0;
@@ -68,5 +60,9 @@ class NightView {
 /// two of its replicates complete.
 std::string run_night(const Program& program, study::Journal& journal, study::Runner& runner,
                       const std::filesystem::path& study, NightView& view);
+
+/// Marks an experiment as no longer believed, with everything that was built on it or compared with
+/// it. Errors: Error if it does not exist or is not decided.
+void doubt(study::Journal& journal, int64_t experiment, const std::string& reason);
 
 }  // namespace windtunnel::agent

@@ -1,48 +1,10 @@
 #include "agent/summary.h"
 
-#include "agent/decision.h"
-
 namespace windtunnel::agent {
-
-int64_t incumbent_of(const std::vector<study::Experiment>& experiments) {
-  int64_t incumbent = 0;
-  for (const study::Experiment& experiment : experiments) {
-    if (experiment.decision && experiment.decision->verdict == study::verdict::kKeep) {
-      incumbent = experiment.number;
-    }
-  }
-  return incumbent;
-}
-
-std::optional<double> mean_bits_per_byte(const std::vector<study::JournalRun>& runs,
-                                         int64_t experiment) {
-  double sum = 0;
-  int64_t count = 0;
-  for (const study::JournalRun& run : runs) {
-    if (run.experiment != experiment || !run.record || !run.record->completed()) continue;
-    sum += *run.record->bits_per_byte();
-    ++count;
-  }
-  if (count == 0) return std::nullopt;
-  return sum / static_cast<double>(count);
-}
 
 namespace {
 
-void count_verdict(NightSummary& summary, const study::Experiment& experiment) {
-  if (!experiment.decision) {
-    ++summary.undecided;
-    return;
-  }
-  const std::string& verdict = experiment.decision->verdict;
-  if (verdict == study::verdict::kKeep) ++summary.kept;
-  if (verdict == study::verdict::kDiscard) ++summary.discarded;
-  if (verdict == study::verdict::kRepair) ++summary.repair;
-  if (verdict == study::verdict::kFailed) ++summary.failed;
-  if (verdict == study::verdict::kVetoed) ++summary.vetoed;
-}
-
-KeptStep step_of(const study::Experiment& experiment, const std::vector<study::JournalRun>& runs,
+KeptStep step_of(const study::Experiment& experiment, std::optional<double> bits_per_byte,
                  const std::vector<KeptStep>& before) {
   const study::Decision& decision = *experiment.decision;
   KeptStep step{.experiment = experiment.number,
@@ -52,8 +14,8 @@ KeptStep step_of(const study::Experiment& experiment, const std::vector<study::J
                 .delta_bits_per_byte = decision.delta_bits_per_byte.value_or(0),
                 .interval_low = decision.interval_low,
                 .interval_high = decision.interval_high,
-                .expected_delta_bits_per_byte = expected_difference(decision),
-                .bits_per_byte = mean_bits_per_byte(runs, experiment.number)};
+                .expected_delta_bits_per_byte = decision.expected_delta_bits_per_byte,
+                .bits_per_byte = bits_per_byte};
   step.cumulative_delta_bits_per_byte = step.delta_bits_per_byte;
   step.cumulative_expected_delta_bits_per_byte = step.expected_delta_bits_per_byte.value_or(0);
   if (!before.empty()) {
@@ -68,29 +30,47 @@ KeptStep step_of(const study::Experiment& experiment, const std::vector<study::J
 
 NightSummary summarise(const study::Journal& journal) {
   NightSummary summary;
-  const std::vector<study::Experiment> experiments = journal.experiments();
-  const std::vector<study::JournalRun> runs = journal.runs();
-  for (const study::JournalRun& run : runs) {
-    if (!run.experiment || !run.record) continue;
-    ++summary.runs;
-    if (run.record->completed()) ++summary.runs_completed;
+  for (const auto& [key, count] : journal.counts()) {
+    const auto& [kind, verdict] = key;
+    if (verdict.empty()) {
+      summary.undecided += count;
+    } else if (!study::may_be_kept(kind)) {
+      summary.controls += count;
+    } else {
+      for (const auto& [name, sum] : {std::pair{study::verdict::kKeep, &summary.kept},
+                                      {study::verdict::kDiscard, &summary.discarded},
+                                      {study::verdict::kRepair, &summary.repair},
+                                      {study::verdict::kFailed, &summary.failed},
+                                      {study::verdict::kVetoed, &summary.vetoed},
+                                      {study::verdict::kAbort, &summary.aborted}}) {
+        if (verdict == name) *sum += count;
+      }
+    }
   }
+  const study::Journal::RunCounts runs = journal.run_counts();
+  summary.runs = runs.finished;
+  summary.runs_completed = runs.completed;
+  summary.device_seconds = runs.wall_seconds;
   if (const auto baseline = journal.fact(fact::kBaseline)) {
     summary.best_config = baseline->at("config");
   }
-  for (const study::Experiment& experiment : experiments) {
-    count_verdict(summary, experiment);
-    if (!experiment.decision || experiment.decision->verdict != study::verdict::kKeep) continue;
-    summary.staircase.push_back(step_of(experiment, runs, summary.staircase));
+  for (const study::Experiment& experiment : journal.kept_experiments()) {
+    if (!experiment.is_kept()) {
+      --summary.kept;
+      ++summary.doubted;
+      continue;
+    }
+    summary.staircase.push_back(
+        step_of(experiment, journal.mean_bits_per_byte(experiment.number), summary.staircase));
     summary.best_config = experiment.config;
+    summary.incumbent = experiment.number;
   }
-  summary.incumbent = incumbent_of(experiments);
-  summary.baseline_bits_per_byte = mean_bits_per_byte(runs, 0);
-  summary.best_bits_per_byte = mean_bits_per_byte(runs, summary.incumbent);
+  summary.baseline_bits_per_byte = journal.mean_bits_per_byte(0);
+  summary.best_bits_per_byte = journal.mean_bits_per_byte(summary.incumbent);
   if (const auto noise = journal.fact(fact::kNoise)) {
     summary.noise = base::from_trusted_json<Noise>(*noise);
   }
-  summary.calibration = calibrate(experiments);
+  summary.calibration = calibrate(journal.scored_experiments());
   if (const auto stop = journal.fact(fact::kStop)) {
     summary.stop_reason = stop->at("reason").get<std::string>();
   }

@@ -6,21 +6,12 @@
 #include <vector>
 
 #include "agent/calibration.h"
+#include "agent/facts.h"
 #include "agent/noise.h"
 #include "base/config.h"
 #include "study/journal.h"
 
 namespace windtunnel::agent {
-
-/// Names of the facts that the research loop writes.
-namespace fact {
-/// {"config", "fingerprint"}: the resolved baseline, without seed.
-inline constexpr const char* kBaseline = "baseline";
-/// Noise, from all runs so far.
-inline constexpr const char* kNoise = "noise";
-/// {"reason", "text", "night"}: why the night ended, and the limits it ended under.
-inline constexpr const char* kStop = "night.stop";
-}  // namespace fact
 
 /// One kept change.
 struct KeptStep {
@@ -64,10 +55,16 @@ struct NightSummary {
   int64_t repair = 0;
   int64_t failed = 0;
   int64_t vetoed = 0;
+  int64_t aborted = 0;
+  /// Decided experiments of the harness: controls and checks at another size.
+  int64_t controls = 0;
+  /// Kept once, but no longer believed.
+  int64_t doubted = 0;
   int64_t undecided = 0;
   /// Runs with a record, and those of them that completed.
   int64_t runs = 0;
   int64_t runs_completed = 0;
+  double device_seconds = 0;
   /// Number of the last kept experiment; 0 is the baseline.
   int64_t incumbent = 0;
   std::optional<double> baseline_bits_per_byte;
@@ -81,8 +78,8 @@ struct NightSummary {
   /// Resolved configuration of the incumbent, without seed; null before the baseline is known.
   base::Json best_config;
 
-  /// keep, discard, repair and failed: all but vetoed and undecided.
-  int64_t decided() const { return kept + discarded + repair + failed; }
+  /// Experiments that ran and are decided.
+  int64_t decided() const { return kept + doubted + discarded + repair + failed + aborted; }
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
@@ -91,9 +88,14 @@ struct NightSummary {
     visit("repair", self.repair, {.help = "better, but vetoed after the run"});
     visit("failed", self.failed, {.help = "experiments with a run that did not complete"});
     visit("vetoed", self.vetoed, {.help = "experiments refused before running"});
+    visit("aborted", self.aborted, {.help = "experiments given up early"});
+    visit("controls", self.controls, {.help = "controls and checks at another size"});
+    visit("doubted", self.doubted, {.help = "kept once, but no longer believed"});
     visit("undecided", self.undecided, {.help = "experiments in progress"});
     visit("runs", self.runs, {.help = "runs of the night that have a record"});
     visit("runs_completed", self.runs_completed, {.help = "runs that completed"});
+    visit("device_seconds", self.device_seconds,
+          {.help = "of all its runs, start-up and evaluation included", .unit = "seconds"});
     visit("incumbent", self.incumbent, {.help = "last kept experiment; 0 is the baseline"});
     visit("baseline_bits_per_byte", self.baseline_bits_per_byte, {.help = "mean of its runs"});
     visit("best_bits_per_byte", self.best_bits_per_byte, {.help = "mean of the incumbent's runs"});
@@ -107,12 +109,5 @@ struct NightSummary {
 
 /// Of a study without a night it holds zero counts and nulls.
 NightSummary summarise(const study::Journal& journal);
-
-/// Number of the last kept experiment; 0 is the baseline.
-int64_t incumbent_of(const std::vector<study::Experiment>& experiments);
-
-/// Mean over the completed runs of an experiment (0: the baseline); null if it has none.
-std::optional<double> mean_bits_per_byte(const std::vector<study::JournalRun>& runs,
-                                         int64_t experiment);
 
 }  // namespace windtunnel::agent

@@ -11,22 +11,71 @@
 namespace windtunnel::kernels {
 namespace {
 
-/// Rows of x times the transposed matrix of their expert; rows of expert e end at ends_E[e].
-torch::Tensor product_per_expert(const torch::Tensor& x, const torch::Tensor& matrices_EOI,
-                                 const torch::Tensor& ends_E) {
-  const auto matrices = matrices_EOI.to(x.scalar_type()).transpose(1, 2);
-  if (x.is_cuda() && x.scalar_type() == torch::kBFloat16) {
-    return at::_grouped_mm(x, matrices, ends_E);
-  }
-  const auto ends = ends_E.to(torch::kCPU, torch::kInt64);
-  std::vector<torch::Tensor> products;
+/// The feed-forward of each expert on its rows: [M, D] -> [M, D], rows of expert e ending at
+/// ends_E[e].
+using RowsOfExperts = torch::Tensor (*)(const torch::Tensor& x_MD, const torch::Tensor& gate_up,
+                                        const torch::Tensor& down, const torch::Tensor& ends_E);
+
+/// On the host, which knows the loads.
+torch::Tensor expert_by_expert(const torch::Tensor& x_MD, const torch::Tensor& gate_up,
+                               const torch::Tensor& down, const torch::Tensor& ends_E) {
+  const auto ends = ends_E.contiguous();
+  std::vector<torch::Tensor> results;
   int64_t begin = 0;
   for (int64_t e = 0; e < ends.size(0); ++e) {
     const int64_t end = ends.const_data_ptr<int64_t>()[e];
-    if (end > begin) products.push_back(torch::mm(x.slice(0, begin, end), matrices[e]));
+    const auto rows = x_MD.slice(0, begin, end);
+    if (end > begin) {
+      const auto hidden = swiglu_reference(torch::mm(rows, gate_up[e].t()));
+      results.push_back(torch::mm(hidden, down[e].t()));
+    }
     begin = end;
   }
-  return torch::cat(products);
+  return torch::cat(results);
+}
+
+/// In bfloat16 on a device that has it: products whose group ends are read by the device.
+torch::Tensor grouped(const torch::Tensor& x_MD, const torch::Tensor& gate_up,
+                      const torch::Tensor& down, const torch::Tensor& ends_E) {
+  const auto ends = ends_E.to(torch::kInt32);
+  const auto hidden = swiglu_reference(at::_grouped_mm(x_MD, gate_up.transpose(1, 2), ends));
+  return at::_grouped_mm(hidden, down.transpose(1, 2), ends);
+}
+
+// Blocks an expert's even share of the rows is cut into: the padding is half a block an expert,
+// an eighth of the rows at most on average, and a matrix is copied some five times.
+constexpr int64_t kBlocksPerExpert = 4;
+
+/// As products of blocks of one size, each of one expert, so that no shape depends on the loads.
+/// The last block of an expert is filled up with zeros.
+torch::Tensor by_blocks(const torch::Tensor& x_MD, const torch::Tensor& gate_up,
+                        const torch::Tensor& down, const torch::Tensor& ends_E) {
+  const int64_t M = x_MD.size(0), D = x_MD.size(1), E = gate_up.size(0);
+  const int64_t rows = (M + kBlocksPerExpert * E - 1) / (kBlocksPerExpert * E);
+  const int64_t blocks = (M + rows - 1) / rows + E;  // sum of ceil(load / rows) at most
+  const auto load_E = torch::diff(ends_E, 1, 0, torch::zeros_like(ends_E.narrow(0, 0, 1)));
+  const auto blocks_E = torch::floor_divide(load_E + (rows - 1), rows);
+  const auto last_block_E = blocks_E.cumsum(0);
+  const auto indices = [&](int64_t count) { return torch::arange(count, ends_E.options()); };
+  // Blocks beyond the last are empty, whoever's they are.
+  const auto expert_of_block =
+      torch::searchsorted(last_block_E, indices(blocks), false, /*right=*/true).clamp_max(E - 1);
+  const auto expert_of_row = torch::searchsorted(ends_E, indices(M), false, /*right=*/true);
+  const auto shift_E = (last_block_E - blocks_E) * rows - (ends_E - load_E);
+  const auto place = indices(M) + shift_E.index_select(0, expert_of_row);
+
+  const auto padded = torch::zeros({blocks * rows, D}, x_MD.options()).index_copy(0, place, x_MD);
+  const auto product = [&](const torch::Tensor& in, const torch::Tensor& matrices) {
+    return torch::bmm(in, matrices.index_select(0, expert_of_block).transpose(1, 2));
+  };
+  const auto hidden = swiglu_reference(product(padded.view({blocks, rows, D}), gate_up));
+  return product(hidden, down).view({blocks * rows, D}).index_select(0, place);
+}
+
+/// Only the host may look at loads without making a device wait.
+RowsOfExperts rows_of_experts(const torch::Tensor& x) {
+  if (x.is_cpu()) return expert_by_expert;
+  return x.scalar_type() == torch::kBFloat16 ? grouped : by_blocks;
 }
 
 /// Assignments sorted by expert; see loops::sort_by_expert.
@@ -181,19 +230,39 @@ torch::Tensor expert_load(const torch::Tensor& experts_NK, int64_t num_experts) 
       .scatter_add(0, flat, torch::ones({flat.size(0)}, options));
 }
 
+namespace {
+
+torch::Tensor dispatch_and_combine(const torch::Tensor& residual_ND, const torch::Tensor& x_ND,
+                                   const ExpertMatrices& matrices, const torch::Tensor& experts_NK,
+                                   const torch::Tensor& weights_NK, RowsOfExperts rows_of_experts) {
+  const auto type = x_ND.scalar_type();
+  const auto order = experts_NK.flatten().argsort(/*stable=*/true, /*dim=*/0);
+  const auto token = torch::floor_divide(order, experts_NK.size(1));
+  const auto ends = expert_load(experts_NK, matrices.gate_EHD.size(0)).to(torch::kInt64).cumsum(0);
+  const auto y = rows_of_experts(x_ND.index_select(0, token),
+                                 stack(matrices.gate_EHD, matrices.up_EHD).to(type),
+                                 matrices.down_EDH.to(type), ends);
+  const auto weights = weights_NK.flatten().index_select(0, order).unsqueeze(1);
+  return residual_ND.index_add(0, token, y * weights.to(type));
+}
+
+}  // namespace
+
 torch::Tensor expert_feed_forward_reference(const torch::Tensor& residual_ND,
                                             const torch::Tensor& x_ND,
                                             const ExpertMatrices& matrices,
                                             const torch::Tensor& experts_NK,
                                             const torch::Tensor& weights_NK) {
-  const auto order = experts_NK.flatten().argsort(/*stable=*/true, /*dim=*/0);
-  const auto token = torch::floor_divide(order, experts_NK.size(1));
-  const auto ends = expert_load(experts_NK, matrices.gate_EHD.size(0)).cumsum(0).to(torch::kInt32);
-  const auto x = x_ND.index_select(0, token);
-  const auto gate_up = product_per_expert(x, stack(matrices.gate_EHD, matrices.up_EHD), ends);
-  const auto y = product_per_expert(swiglu_reference(gate_up), matrices.down_EDH, ends);
-  const auto weights = weights_NK.flatten().index_select(0, order).unsqueeze(1);
-  return residual_ND.index_add(0, token, y * weights.to(y.scalar_type()));
+  return dispatch_and_combine(residual_ND, x_ND, matrices, experts_NK, weights_NK,
+                              rows_of_experts(x_ND));
+}
+
+torch::Tensor expert_feed_forward_by_blocks(const torch::Tensor& residual_ND,
+                                            const torch::Tensor& x_ND,
+                                            const ExpertMatrices& matrices,
+                                            const torch::Tensor& experts_NK,
+                                            const torch::Tensor& weights_NK) {
+  return dispatch_and_combine(residual_ND, x_ND, matrices, experts_NK, weights_NK, by_blocks);
 }
 
 torch::Tensor expert_feed_forward(const torch::Tensor& residual_ND, const torch::Tensor& x_ND,

@@ -1,9 +1,8 @@
 #include "report/study_data.h"
 
-#include <fstream>
-
 #include "base/files.h"
 #include "report/wording.h"
+#include "study/curve_file.h"
 
 namespace windtunnel::report {
 namespace {
@@ -13,18 +12,6 @@ using base::Json;
 
 constexpr const char* kFacts[] = {"program",    "corpus",      "baseline",        "noise",
                                   "night.stop", "ladder.plan", "ladder.forecast", "fit"};
-
-std::vector<study::CurvePoint> read_curve(const fs::path& file) {
-  std::vector<study::CurvePoint> points;
-  std::ifstream stream(file);
-  for (std::string line; std::getline(stream, line);) {
-    // The last line of a run in flight may be half written.
-    const Json json = Json::parse(line, nullptr, false);
-    if (!json.is_object()) break;
-    points.push_back(base::from_trusted_json<study::CurvePoint>(json));
-  }
-  return points;
-}
 
 /// Of the fact "baseline"; before the loop wrote it, config.json of the first run that has one.
 Json baseline_config(const StudyData& data) {
@@ -114,7 +101,7 @@ StudyData read_study(const fs::path& study) {
     if (auto value = journal.fact(name)) data.facts[name] = std::move(*value);
   }
   for (const auto& run : data.runs) {
-    auto curve = read_curve(study / "runs" / run.id / "curve.jsonl");
+    auto curve = study::read_curve(study / "runs" / run.id / "curve.jsonl");
     if (!curve.empty()) data.curves[run.id] = std::move(curve);
   }
   const auto runs_of = [&](int64_t number) {

@@ -1,9 +1,4 @@
-#include "study/journal.h"
-
-#include <sqlite3.h>
-
-#include "base/clock.h"
-#include "base/error.h"
+#include "study/journal_database.h"
 
 namespace windtunnel::study {
 namespace {
@@ -11,128 +6,48 @@ namespace {
 using base::Error;
 using base::Json;
 
-constexpr int kFormatVersion = 1;
+constexpr int kFormatVersion = 2;
 
+// What is counted and looked up is apart from the documents, which would fill the pages that such
+// questions read.
 const char* const kSchema = R"sql(
-  CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value TEXT NOT NULL, time TEXT NOT NULL);
-  CREATE TABLE IF NOT EXISTS experiments(
-    number INTEGER PRIMARY KEY, parent INTEGER NOT NULL, proposer TEXT NOT NULL,
-    proposal TEXT NOT NULL, config TEXT NOT NULL, config_fingerprint TEXT NOT NULL,
-    state TEXT NOT NULL CHECK(state IN ('proposed', 'decided')), verdict TEXT, decision TEXT,
+  CREATE TABLE facts(name TEXT PRIMARY KEY, value TEXT NOT NULL, time TEXT NOT NULL);
+  CREATE TABLE experiments(
+    number INTEGER PRIMARY KEY, kind TEXT NOT NULL, proposer TEXT NOT NULL, family TEXT NOT NULL,
+    parent INTEGER NOT NULL, about INTEGER NOT NULL, thread INTEGER NOT NULL,
+    config_fingerprint TEXT NOT NULL, state TEXT NOT NULL, verdict TEXT,
+    predicted_delta REAL NOT NULL, predicted_low REAL NOT NULL, predicted_high REAL NOT NULL,
+    predicted_kept REAL, predicted_throughput REAL,
+    delta REAL, covered INTEGER, throughput REAL, doubt TEXT NOT NULL DEFAULT '',
     proposed_at TEXT NOT NULL, decided_at TEXT);
-  CREATE TABLE IF NOT EXISTS runs(
+  CREATE INDEX kept ON experiments(verdict) WHERE verdict = 'keep';
+  CREATE TABLE experiment_documents(
+    number INTEGER PRIMARY KEY REFERENCES experiments, proposal TEXT NOT NULL, config TEXT NOT NULL,
+    decision TEXT, reflection TEXT);
+  CREATE TABLE transitions(
+    id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL, state TEXT NOT NULL, detail TEXT NOT NULL,
+    time TEXT NOT NULL);
+  CREATE INDEX transitions_of ON transitions(experiment);
+  CREATE TABLE runs(
     id TEXT PRIMARY KEY, purpose TEXT NOT NULL, experiment INTEGER, seed INTEGER NOT NULL,
     state TEXT NOT NULL CHECK(state IN ('intended', 'finished')), attempts INTEGER NOT NULL,
-    outcome TEXT, bits_per_byte REAL, record TEXT, intended_at TEXT NOT NULL, finished_at TEXT);
-  CREATE TABLE IF NOT EXISTS llm_calls(
+    outcome TEXT, bits_per_byte REAL, wall_seconds REAL, intended_at TEXT NOT NULL, finished_at TEXT);
+  CREATE INDEX runs_of ON runs(experiment, bits_per_byte);
+  CREATE TABLE run_documents(id TEXT PRIMARY KEY REFERENCES runs, record TEXT NOT NULL);
+  CREATE TABLE reservations(
+    id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL, resource TEXT NOT NULL,
+    amount REAL NOT NULL, settled REAL, time TEXT NOT NULL);
+  CREATE INDEX spent ON reservations(resource, settled, amount);
+  CREATE INDEX open_reservations ON reservations(id) WHERE settled IS NULL;
+  CREATE TABLE llm_calls(
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, purpose TEXT NOT NULL, model TEXT NOT NULL,
     outcome TEXT NOT NULL, message TEXT NOT NULL, prompt_tokens INTEGER, completion_tokens INTEGER,
-    seconds REAL NOT NULL, request TEXT NOT NULL, reply TEXT NOT NULL);
-  CREATE TABLE IF NOT EXISTS events(
+    dollars REAL, seconds REAL NOT NULL, request TEXT NOT NULL, reply TEXT NOT NULL);
+  CREATE TABLE events(
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL);
 )sql";
 
-/// Text from a child or a language model may hold bytes that are not UTF-8.
-std::string dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/// One prepared statement; parameters are bound in order, columns are read by index.
-class Statement {
- public:
-  Statement(sqlite3* database, const char* sql) : database_(database) {
-    if (sqlite3_prepare_v2(database, sql, -1, &statement_, nullptr) != SQLITE_OK) fail();
-  }
-  ~Statement() { sqlite3_finalize(statement_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  Statement& bind(const std::string& text) {
-    sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()),
-                      SQLITE_TRANSIENT);
-    return *this;
-  }
-  Statement& bind(int64_t number) {
-    sqlite3_bind_int64(statement_, ++bound_, number);
-    return *this;
-  }
-  Statement& bind(double number) {
-    sqlite3_bind_double(statement_, ++bound_, number);
-    return *this;
-  }
-  template <class T>
-  Statement& bind(const std::optional<T>& value) {
-    if (value) return bind(*value);
-    sqlite3_bind_null(statement_, ++bound_);
-    return *this;
-  }
-
-  /// True while there is a row.
-  bool step() {
-    const int result = sqlite3_step(statement_);
-    if (result == SQLITE_ROW) return true;
-    if (result != SQLITE_DONE) fail();
-    return false;
-  }
-  /// Runs a change; returns how many rows it touched.
-  int run() {
-    step();
-    return sqlite3_changes(database_);
-  }
-
-  bool is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
-  int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
-  double real(int column) const { return sqlite3_column_double(statement_, column); }
-  std::string text(int column) const {
-    const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-    return bytes ? std::string(bytes, static_cast<size_t>(sqlite3_column_bytes(statement_, column)))
-                 : std::string();
-  }
-  std::optional<int64_t> optional_integer(int column) const {
-    return is_null(column) ? std::nullopt : std::optional(integer(column));
-  }
-  Json json(int column) const { return base::parse_json(text(column), "journal"); }
-
- private:
-  [[noreturn]] void fail() {
-    const char* file = sqlite3_db_filename(database_, "main");
-    throw Error(std::string("journal ") + (file ? file : "") + ": " + sqlite3_errmsg(database_));
-  }
-
-  sqlite3* database_;
-  sqlite3_stmt* statement_ = nullptr;
-  int bound_ = 0;
-};
-
-JournalRun read_run(const Statement& row) {
-  JournalRun run;
-  run.id = row.text(0);
-  run.purpose = row.text(1);
-  run.experiment = row.optional_integer(2);
-  run.seed = row.integer(3);
-  run.state = row.text(4);
-  run.attempts = row.integer(5);
-  if (!row.is_null(6)) run.record = base::from_trusted_json<RunRecord>(row.json(6));
-  return run;
-}
-
-constexpr const char* kRunColumns = "id, purpose, experiment, seed, state, attempts, record";
-
 }  // namespace
-
-struct Journal::Parts {
-  sqlite3* database = nullptr;
-  ~Parts() { sqlite3_close(database); }
-  void execute(const char* sql) {
-    char* message = nullptr;
-    if (sqlite3_exec(database, sql, nullptr, nullptr, &message) != SQLITE_OK) {
-      const std::string text = message ? message : "unknown";
-      sqlite3_free(message);
-      throw Error("journal " + file + ": " + text);
-    }
-  }
-  std::string file;
-};
 
 Journal::Journal(const std::filesystem::path& file, bool read_only) : parts_(new Parts) {
   parts_->file = file.string();
@@ -155,10 +70,10 @@ Journal::Journal(const std::filesystem::path& file, bool read_only) : parts_(new
     // system.
     parts_->execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL;");
     if (version() == 0) {
-      parts_->execute("BEGIN");
-      parts_->execute(kSchema);
-      parts_->execute(("PRAGMA user_version=" + std::to_string(kFormatVersion)).c_str());
-      parts_->execute("COMMIT");
+      together([&] {
+        parts_->execute(kSchema);
+        parts_->execute(("PRAGMA user_version=" + std::to_string(kFormatVersion)).c_str());
+      });
     }
   }
   if (version() != kFormatVersion) {
@@ -185,108 +100,67 @@ std::optional<Json> Journal::fact(const std::string& name) const {
   return row.json(0);
 }
 
-int64_t Journal::add_experiment(const Experiment& experiment) {
-  Statement(
-      parts_->database,
-      "INSERT INTO experiments(parent, proposer, proposal, config, config_fingerprint, state, "
-      "proposed_at) VALUES(?, ?, ?, ?, ?, 'proposed', ?)")
-      .bind(experiment.parent)
-      .bind(experiment.proposal.proposer)
-      .bind(dump(base::to_json(experiment.proposal)))
-      .bind(dump(experiment.config))
-      .bind(experiment.config_fingerprint)
+void Journal::together(const std::function<void()>& changes) {
+  if (sqlite3_get_autocommit(parts_->database) == 0) return changes();  // part of an outer one
+  parts_->execute("BEGIN IMMEDIATE");
+  try {
+    changes();
+    parts_->execute("COMMIT");
+  } catch (...) {
+    sqlite3_exec(parts_->database, "ROLLBACK", nullptr, nullptr, nullptr);
+    throw;
+  }
+}
+
+int64_t Journal::reserve(int64_t experiment, const std::string& resource, double amount) {
+  Statement(parts_->database,
+            "INSERT INTO reservations(experiment, resource, amount, time) VALUES(?, ?, ?, ?)")
+      .bind(experiment)
+      .bind(resource)
+      .bind(amount)
       .bind(base::utc_now())
       .run();
   return sqlite3_last_insert_rowid(parts_->database);
 }
 
-void Journal::decide(int64_t experiment, const Decision& decision) {
+void Journal::settle(int64_t reservation, double used) {
   const int changed =
-      Statement(
-          parts_->database,
-          "UPDATE experiments SET state = 'decided', verdict = ?, decision = ?, decided_at = ? "
-          "WHERE number = ? AND state = 'proposed'")
-          .bind(decision.verdict)
-          .bind(dump(base::to_json(decision)))
-          .bind(base::utc_now())
-          .bind(experiment)
+      Statement(parts_->database,
+                "UPDATE reservations SET settled = ? WHERE id = ? AND settled IS NULL")
+          .bind(used)
+          .bind(reservation)
           .run();
   if (changed != 1) {
-    throw Error("experiment " + std::to_string(experiment) +
-                " is decided already or does not exist");
+    throw Error("reservation " + std::to_string(reservation) +
+                " is settled already or does not exist");
   }
 }
 
-std::vector<Experiment> Journal::experiments() const {
-  std::vector<Experiment> result;
+std::vector<Reservation> Journal::open_reservations() const {
+  std::vector<Reservation> result;
   Statement row(parts_->database,
-                "SELECT number, parent, proposal, config, config_fingerprint, state, decision, "
-                "proposed_at FROM experiments ORDER BY number");
+                "SELECT id, experiment, resource, amount FROM reservations WHERE settled IS NULL "
+                "ORDER BY id");
   while (row.step()) {
-    Experiment experiment;
-    experiment.number = row.integer(0);
-    experiment.parent = row.integer(1);
-    experiment.proposal = base::from_trusted_json<Proposal>(row.json(2));
-    experiment.config = row.json(3);
-    experiment.config_fingerprint = row.text(4);
-    experiment.state = row.text(5);
-    if (!row.is_null(6)) experiment.decision = base::from_trusted_json<Decision>(row.json(6));
-    experiment.proposed_at = row.text(7);
-    result.push_back(std::move(experiment));
+    result.push_back({row.integer(0), row.integer(1), row.text(2), row.real(3), std::nullopt});
   }
   return result;
 }
 
-void Journal::intend_run(const std::string& id, const std::string& purpose,
-                         std::optional<int64_t> experiment, int64_t seed) {
-  const int changed =
-      Statement(parts_->database,
-                "INSERT INTO runs(id, purpose, experiment, seed, state, attempts, intended_at) "
-                "VALUES(?, ?, ?, ?, 'intended', 1, ?) "
-                "ON CONFLICT(id) DO UPDATE SET attempts = attempts + 1 WHERE state = 'intended'")
-          .bind(id)
-          .bind(purpose)
-          .bind(experiment)
-          .bind(seed)
-          .bind(base::utc_now())
-          .run();
-  if (changed != 1) throw Error("run " + id + " is finished already; it must not run again");
-}
-
-void Journal::finish_run(const RunRecord& record) {
-  const int changed =
-      Statement(parts_->database,
-                "UPDATE runs SET state = 'finished', outcome = ?, bits_per_byte = ?, record = ?, "
-                "finished_at = ? WHERE id = ? AND state = 'intended'")
-          .bind(record.train.outcome)
-          .bind(record.bits_per_byte())
-          .bind(dump(base::to_json(record)))
-          .bind(base::utc_now())
-          .bind(record.id)
-          .run();
-  if (changed != 1) throw Error("run " + record.id + " is finished already or was never intended");
-}
-
-std::vector<JournalRun> Journal::runs() const {
-  std::vector<JournalRun> result;
+double Journal::spent(const std::string& resource) const {
   Statement row(parts_->database,
-                ("SELECT " + std::string(kRunColumns) + " FROM runs ORDER BY rowid").c_str());
-  while (row.step()) result.push_back(read_run(row));
-  return result;
-}
-
-std::optional<JournalRun> Journal::run(const std::string& id) const {
-  Statement row(parts_->database,
-                ("SELECT " + std::string(kRunColumns) + " FROM runs WHERE id = ?").c_str());
-  row.bind(id);
-  if (!row.step()) return std::nullopt;
-  return read_run(row);
+                "SELECT coalesce(sum(coalesce(settled, amount)), 0) FROM reservations "
+                "WHERE resource = ?");
+  row.bind(resource);
+  row.step();
+  return row.real(0);
 }
 
 void Journal::add_llm_call(const LlmCall& call) {
   Statement(parts_->database,
             "INSERT INTO llm_calls(time, purpose, model, outcome, message, prompt_tokens, "
-            "completion_tokens, seconds, request, reply) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+            "completion_tokens, dollars, seconds, request, reply) "
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .bind(base::utc_now())
       .bind(call.purpose)
       .bind(call.model)
@@ -294,6 +168,7 @@ void Journal::add_llm_call(const LlmCall& call) {
       .bind(call.message)
       .bind(call.prompt_tokens)
       .bind(call.completion_tokens)
+      .bind(call.dollars)
       .bind(call.seconds)
       .bind(dump(call.request))
       .bind(dump(call.reply))
@@ -302,10 +177,10 @@ void Journal::add_llm_call(const LlmCall& call) {
 
 std::vector<LlmCall> Journal::llm_calls() const {
   std::vector<LlmCall> result;
-  Statement row(
-      parts_->database,
-      "SELECT purpose, model, outcome, message, prompt_tokens, completion_tokens, seconds, "
-      "request, reply FROM llm_calls ORDER BY id");
+  Statement row(parts_->database,
+                "SELECT purpose, model, outcome, message, prompt_tokens, completion_tokens, "
+                "dollars, seconds, "
+                "request, reply FROM llm_calls ORDER BY id");
   while (row.step()) {
     result.push_back({.purpose = row.text(0),
                       .model = row.text(1),
@@ -313,9 +188,10 @@ std::vector<LlmCall> Journal::llm_calls() const {
                       .message = row.text(3),
                       .prompt_tokens = row.optional_integer(4),
                       .completion_tokens = row.optional_integer(5),
-                      .seconds = row.real(6),
-                      .request = row.json(7),
-                      .reply = row.json(8)});
+                      .dollars = row.optional_real(6),
+                      .seconds = row.real(7),
+                      .request = row.json(8),
+                      .reply = row.json(9)});
   }
   return result;
 }

@@ -3,6 +3,8 @@
 // terminal state exactly once, so a kill at any instant loses at most the runs in flight.
 
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,9 +38,43 @@ struct LlmCall {
   std::string message;
   std::optional<int64_t> prompt_tokens;
   std::optional<int64_t> completion_tokens;
+  /// By the program's prices; null where they or the usage are unknown.
+  std::optional<double> dollars;
   double seconds = 0;
   base::Json request;
   base::Json reply;
+};
+
+/// What predictions are scored on: the columns of an experiment without its documents.
+struct ScoredExperiment {
+  int64_t number = 0;
+  std::string kind, proposer, family, verdict;
+  Prediction prediction;
+  std::optional<double> delta_bits_per_byte;
+  std::optional<bool> prediction_covered;
+  std::optional<double> throughput_change;
+  bool is_doubted = false;
+};
+
+/// One step of an experiment's state machine.
+struct Transition {
+  int64_t experiment = 0;
+  std::string state;
+  /// What the step found, for people; "" where the state says it all.
+  std::string detail;
+  std::string time;
+};
+
+/// Something limited that was set aside before it was used.
+struct Reservation {
+  int64_t id = 0;
+  /// 0: the baseline, or no experiment's.
+  int64_t experiment = 0;
+  /// "device_seconds", "runs", "dollars".
+  std::string resource;
+  double amount = 0;
+  /// What was used; null while it is not known.
+  std::optional<double> settled;
 };
 
 class Journal {
@@ -55,11 +91,39 @@ class Journal {
   void set_fact(const std::string& name, const base::Json& value);
   std::optional<base::Json> fact(const std::string& name) const;
 
+  /// Everything that `changes` writes becomes durable at once, or nothing of it.
+  void together(const std::function<void()>& changes);
+
   /// Writes an experiment with its prediction before anything runs; returns its number, from 1.
+  /// Its thread is its own number if it is 0.
   int64_t add_experiment(const Experiment& experiment);
+  /// The next state of an undecided experiment. Errors: Error if it is decided or does not exist.
+  void advance(int64_t experiment, const std::string& state, const std::string& detail = "");
   /// The terminal state. Errors: Error if the experiment is decided already or does not exist.
   void decide(int64_t experiment, const Decision& decision);
-  std::vector<Experiment> experiments() const;
+  /// The proposer's word about a decided experiment; the first one stays.
+  void reflect(int64_t experiment, const Reflection& reflection);
+  /// Marks a decided experiment as no longer believed; the first reason stays.
+  void doubt(int64_t experiment, const std::string& reason);
+
+  /// Those from a number on.
+  std::vector<Experiment> experiments(int64_t from = 1) const;
+  std::optional<Experiment> experiment(int64_t number) const;
+  /// Kept ones by number, doubted ones too.
+  std::vector<Experiment> kept_experiments() const;
+  /// How many there are by kind and verdict; undecided ones have the verdict "".
+  std::map<std::pair<std::string, std::string>, int64_t> counts() const;
+  /// All decided ones, by number.
+  std::vector<ScoredExperiment> scored_experiments() const;
+  std::vector<Transition> transitions(int64_t experiment) const;
+
+  /// Sets `amount` of a resource aside; returns the reservation's id.
+  int64_t reserve(int64_t experiment, const std::string& resource, double amount);
+  /// Errors: Error if it is settled already or does not exist.
+  void settle(int64_t reservation, double used);
+  std::vector<Reservation> open_reservations() const;
+  /// Settled amounts, and open ones in full.
+  double spent(const std::string& resource) const;
 
   /// Writes the intent to run, or counts one more attempt if the run is known and unfinished.
   /// Errors: Error if it is finished already.
@@ -67,8 +131,19 @@ class Journal {
                   std::optional<int64_t> experiment, int64_t seed);
   /// The terminal state. Errors: Error if the run is finished already or was never intended.
   void finish_run(const RunRecord& record);
-  std::vector<JournalRun> runs() const;
+  /// In the order of their first intent, without the first `skip` of them.
+  std::vector<JournalRun> runs(int64_t skip = 0) const;
   std::optional<JournalRun> run(const std::string& id) const;
+  /// Runs of experiments and baselines that have a record, those of them that completed, and what
+  /// they took.
+  struct RunCounts {
+    int64_t finished = 0;
+    int64_t completed = 0;
+    double wall_seconds = 0;
+  };
+  RunCounts run_counts() const;
+  /// Mean over the completed runs of an experiment (0: the baseline); null if it has none.
+  std::optional<double> mean_bits_per_byte(int64_t experiment) const;
 
   void add_llm_call(const LlmCall& call);
   std::vector<LlmCall> llm_calls() const;
@@ -83,6 +158,9 @@ class Journal {
   std::vector<Event> events() const;
 
  private:
+  void add_transition(int64_t experiment, const std::string& state, const std::string& detail);
+  static void require_undecided(int64_t experiment, int changed);
+
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

@@ -84,6 +84,8 @@ struct Flight {
   double started = 0;
   double phase_started = 0;
   bool evaluating = false;
+  /// Why it is given up; empty: it is not.
+  std::string aborted;
   std::unique_ptr<base::ChildProcess> child;
 };
 
@@ -144,6 +146,12 @@ class ProcessRunner final : public Runner {
     return result;
   }
 
+  void abort(const std::string& id, const std::string& reason) override {
+    for (auto& flight : flights_) {
+      if (flight->request.id == id && !flight->evaluating) flight->aborted = reason;
+    }
+  }
+
   void stop_all() override {
     for (auto& flight : flights_) flight->child->ask_to_stop();
     for (auto& flight : flights_) flight->child->stop(kGrace);
@@ -186,6 +194,12 @@ class ProcessRunner final : public Runner {
   bool advance(Flight& flight) {
     std::optional<base::ExitStatus> status = flight.child->poll();
     std::string late;
+    if (!status && !flight.aborted.empty()) {
+      flight.child->stop(kGrace);
+      flight.record.train.outcome = outcome::kAborted;
+      flight.record.train.message = flight.aborted;
+      return true;
+    }
     if (!status) {
       late = overdue(flight);
       if (late.empty()) return false;

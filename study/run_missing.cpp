@@ -9,7 +9,7 @@ namespace windtunnel::study {
 
 std::vector<RunRecord> run_missing(const std::vector<PlannedRun>& plan, Journal& journal,
                                    Runner& runner, const std::filesystem::path& study,
-                                   const std::function<void(const Runner&)>& on_tick) {
+                                   const std::function<void(Runner&)>& on_tick) {
   std::map<std::string, RunRecord> records;
   std::vector<const PlannedRun*> missing;
   for (const PlannedRun& planned : plan) {

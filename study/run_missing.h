@@ -20,10 +20,11 @@ struct PlannedRun {
 /// from the journal; one whose record.json was written but not yet journalled is adopted; the rest
 /// is started, in order. Returns the records in the order of the plan.
 ///
-/// `on_tick` is called several times a second while something runs, for progress.
+/// `on_tick` is called several times a second while something runs, for progress and to end runs
+/// early.
 /// Errors: Interrupted, after stopping what is in flight, when a stop was asked for.
 std::vector<RunRecord> run_missing(const std::vector<PlannedRun>& plan, Journal& journal,
                                    Runner& runner, const std::filesystem::path& study,
-                                   const std::function<void(const Runner&)>& on_tick = {});
+                                   const std::function<void(Runner&)>& on_tick = {});
 
 }  // namespace windtunnel::study

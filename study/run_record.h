@@ -19,7 +19,7 @@
 namespace windtunnel::study {
 
 /// How a run ended. Stored by name; the names are a stable interface.
-///   completed  diverged  out_of_memory  timed_out  crashed  interrupted  refused
+///   completed  diverged  out_of_memory  timed_out  crashed  interrupted  refused  aborted
 /// "refused": the configuration asks for what this machine or corpus cannot give.
 namespace outcome {
 inline constexpr const char* kCompleted = "completed";
@@ -29,6 +29,8 @@ inline constexpr const char* kTimedOut = "timed_out";
 inline constexpr const char* kCrashed = "crashed";
 inline constexpr const char* kInterrupted = "interrupted";
 inline constexpr const char* kRefused = "refused";
+/// Given up by a criterion that was written before it ran.
+inline constexpr const char* kAborted = "aborted";
 }  // namespace outcome
 
 /// How the router of one expert layer spread tokens. Absent: the router has no such thing.

@@ -44,6 +44,9 @@ class Runner {
   virtual std::optional<RunRecord> poll() = 0;
   /// Glimpses of all runs in flight.
   virtual std::vector<RunProgress> progress() const = 0;
+  /// Ends the training of a run in flight: its outcome is "aborted", `reason` its message. Nothing
+  /// happens if it is not in flight or is being evaluated already.
+  virtual void abort(const std::string& id, const std::string& reason) = 0;
   /// Stops everything in flight; their folders stay as they are.
   virtual void stop_all() = 0;
 };

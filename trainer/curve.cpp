@@ -15,19 +15,6 @@ std::string line_of(const study::CurvePoint& point) { return base::to_json(point
 
 }  // namespace
 
-std::vector<study::CurvePoint> read_curve(const std::filesystem::path& file) {
-  std::vector<study::CurvePoint> points;
-  if (!std::filesystem::exists(file)) return points;
-  const std::string content = base::read_file(file);
-  size_t begin = 0;
-  for (size_t end; (end = content.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const auto line =
-        base::parse_json(std::string_view(content).substr(begin, end - begin), file.string());
-    points.push_back(base::from_trusted_json<study::CurvePoint>(line));
-  }
-  return points;
-}
-
 Curve::Curve(std::filesystem::path file, int64_t step)
     : file_(std::move(file)), stream_(nullptr, &std::fclose) {
   std::string kept;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "study/run_record.h"
+#include "study/curve_file.h"
 
 namespace windtunnel::trainer {
 
@@ -28,7 +28,6 @@ class Curve {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream_;
 };
 
-/// The complete points of a curve file, in order; none if there is no file.
-std::vector<study::CurvePoint> read_curve(const std::filesystem::path& file);
+using study::read_curve;
 
 }  // namespace windtunnel::trainer

@@ -207,12 +207,14 @@ TEST_P(FastExperts, MatchesTheReference) {
     };
   };
   expect_same(operation(expert_feed_forward), operation(expert_feed_forward_reference), inputs);
+  expect_same(operation(expert_feed_forward_by_blocks), operation(expert_feed_forward_reference),
+              inputs);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, FastExperts,
                          testing::Values(ExpertsCase{1, 1, 1, 1, 1}, ExpertsCase{9, 5, 3, 4, 1},
                                          ExpertsCase{40, 24, 11, 8, 2}, ExpertsCase{3, 7, 6, 9, 4},
-                                         ExpertsCase{17, 6, 8, 3, 3}));
+                                         ExpertsCase{17, 6, 8, 3, 3}, ExpertsCase{300, 6, 5, 7, 2}));
 
 TEST(FastExperts, AllTokensOnOneExpertLeaveTheOthersWithoutGradient) {
   const auto chosen = torch::ones({6, 1}, torch::kInt64);
@@ -224,6 +226,8 @@ TEST(FastExperts, AllTokensOnOneExpertLeaveTheOthersWithoutGradient) {
     };
   };
   expect_same(operation(expert_feed_forward), operation(expert_feed_forward_reference), inputs);
+  expect_same(operation(expert_feed_forward_by_blocks), operation(expert_feed_forward_reference),
+              inputs);
   const auto found = evaluate(operation(expert_feed_forward), inputs, torch::kFloat32);
   EXPECT_EQ(found[2][0].abs().max().item<float>(), 0);
   EXPECT_GT(found[2][1].abs().max().item<float>(), 0);

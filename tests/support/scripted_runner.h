@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,11 @@ class ScriptedRunner : public study::Runner {
     record.wall_seconds = 12;
     record.started_at = "2000-01-01T00:00:00Z";
     script_(request, record);
+    if (const auto given_up = aborted.find(request.id); given_up != aborted.end()) {
+      record.train.outcome = study::outcome::kAborted;
+      record.train.message = given_up->second;
+      record.evaluation.reset();
+    }
     base::write_json(study_ / "runs" / request.id / "record.json", base::to_json(record));
     return record;
   }
@@ -61,7 +67,11 @@ class ScriptedRunner : public study::Runner {
     return all;
   }
 
+  void abort(const std::string& id, const std::string& reason) override { aborted[id] = reason; }
   void stop_all() override { in_flight_.clear(); }
+
+  /// Why a run was given up, by its id.
+  std::map<std::string, std::string> aborted;
 
   /// Ids in the order in which they were started.
   std::vector<std::string> started;

@@ -1,0 +1,119 @@
+#include "agent/trial.h"
+
+#include "agent/research_space.h"
+#include "base/error.h"
+
+namespace windtunnel::agent {
+
+using study::Experiment;
+using study::JournalRun;
+
+namespace {
+
+study::RunConfig runnable(const base::Json& config) {
+  return base::from_trusted_json<study::RunConfig>(config);
+}
+
+study::PlannedRun planned_run(const std::string& id, const char* purpose, int64_t experiment,
+                              study::RunConfig config, int64_t seed) {
+  config.train.seed = seed;
+  return {.request = {.id = id, .purpose = purpose, .config = std::move(config), .resume = true},
+          .experiment = experiment};
+}
+
+const char* purpose_of(int64_t experiment) { return experiment == 0 ? "baseline" : "candidate"; }
+
+std::string reference_id(const Trial& trial, int64_t seed) {
+  return trial.reference_is_own ? run_id(trial.experiment, seed, true)
+                                : run_id(trial.reference_of, seed);
+}
+
+}  // namespace
+
+Trial trial_of(const Experiment& experiment, const NightState& state, const Program& program) {
+  const std::string& kind = experiment.proposal.kind;
+  Trial trial{.experiment = experiment.number,
+              .candidate = runnable(experiment.config),
+              .reference = runnable(state.config_of(experiment.parent)),
+              .reference_of = experiment.parent};
+  if (kind == study::kind::kScale) {
+    // The other size changes the incumbent of the checked experiment as it changes that one.
+    trial.reference = runnable(
+        make_candidate(program, state.config_of(experiment.parent), program.scale.patch).resolved);
+    trial.reference_is_own = true;
+    trial.looks = {program.scale.pairs};
+    for (int64_t seed = 1; seed <= program.scale.pairs; ++seed) trial.seeds.push_back(seed);
+    return trial;
+  }
+  if (kind == study::kind::kMatchedSteps || kind == study::kind::kFactor) {
+    trial.seeds = state.experiment(experiment.about).decision->seeds;
+    trial.looks = {std::ssize(trial.seeds)};
+    return trial;
+  }
+  trial.first_seed = state.first_seed(experiment.parent);
+  if (kind == study::kind::kDiagnostic) {
+    trial.looks = {1};
+    return trial;
+  }
+  const std::vector<Experiment> history(
+      state.experiments().begin(),
+      state.experiments().begin() + static_cast<std::ptrdiff_t>(experiment.number) - 1);
+  trial.test = plan_test(program.decision, program.slots,
+                         next_share(history, program.decision, program.night.experiments),
+                         state.seed_share_before(experiment.number),
+                         std::ssize(state.measured(experiment.parent)));
+  trial.looks = trial.test->looks;
+  return trial;
+}
+
+PlannedPairs plan_pairs(const Trial& trial, int64_t count, const NightState& state,
+                        const Program& program) {
+  PlannedPairs plan;
+  if (!trial.seeds.empty()) {
+    plan.seeds.assign(trial.seeds.begin(), trial.seeds.begin() + count);
+  } else {
+    const int64_t last =
+        trial.first_seed + 2 * program.decision.max_pairs + program.baseline_runs();
+    for (int64_t seed = trial.first_seed; std::ssize(plan.seeds) < count; ++seed) {
+      const JournalRun* known = state.find_run(reference_id(trial, seed));
+      if (!known || !known->record || known->record->completed()) {
+        plan.seeds.push_back(seed);
+      } else if (seed > last) {
+        plan.problem = "too few runs of the incumbent completed to compare with; " +
+                       how_it_ended(*known->record);
+        return plan;
+      }
+    }
+  }
+  for (const int64_t seed : plan.seeds) {
+    plan.runs.push_back(planned_run(run_id(trial.experiment, seed), "candidate", trial.experiment,
+                                    trial.candidate, seed));
+  }
+  for (const int64_t seed : plan.seeds) {
+    const int64_t owner = trial.reference_is_own ? trial.experiment : trial.reference_of;
+    plan.runs.push_back(planned_run(reference_id(trial, seed),
+                                    trial.reference_is_own ? "reference" : purpose_of(owner), owner,
+                                    trial.reference, seed));
+  }
+  return plan;
+}
+
+PairedRuns paired_runs(const Trial& trial, const std::vector<int64_t>& seeds,
+                       const NightState& state) {
+  PairedRuns paired;
+  for (const int64_t seed : seeds) {
+    const JournalRun* candidate = state.find_run(run_id(trial.experiment, seed));
+    const JournalRun* reference = state.find_run(reference_id(trial, seed));
+    base::check(candidate && candidate->record && reference && reference->record,
+                "both runs of a pair have ended");
+    if (!candidate->record->completed()) return {.pairs = {}, .failed = *candidate->record};
+    if (!reference->record->completed()) {
+      if (trial.reference_is_own) return {.pairs = {}, .failed = *reference->record};
+      paired.lacks_reference = true;
+    }
+    paired.pairs.push_back({.candidate = *candidate->record, .incumbent = *reference->record});
+  }
+  return paired;
+}
+
+}  // namespace windtunnel::agent
