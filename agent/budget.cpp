@@ -48,10 +48,15 @@ std::optional<std::string> Budget::reserve_runs(int64_t experiment, int64_t runs
 }
 
 void Budget::settle_runs(int64_t experiment) {
+  const std::vector<Reservation> open = journal_.open_reservations();
+  if (std::none_of(open.begin(), open.end(), [&](const Reservation& reservation) {
+        return reservation.experiment == experiment;
+      })) {
+    return;
+  }
   const study::Journal::RunCounts counts = journal_.run_counts();
   double settled_runs = journal_.spent(resource::kRuns);
   double settled_seconds = journal_.spent(resource::kDeviceSeconds);
-  const std::vector<Reservation> open = journal_.open_reservations();
   for (const Reservation& reservation : open) {
     if (reservation.resource == resource::kRuns) settled_runs -= reservation.amount;
     if (reservation.resource == resource::kDeviceSeconds) settled_seconds -= reservation.amount;

@@ -141,8 +141,10 @@ void ExperimentMachine::run(const Experiment& experiment) {
     shop_.run(plan.runs, experiment.number,
               [&](study::Runner& runner) { abort_hopeless(experiment, trial, runner); });
     shop_.state.sync();
-    const PairedRuns paired = paired_runs(trial, plan.seeds, shop_.state);
-    if (paired.failed || !paired.lacks_reference) break;
+    if (failed_run(trial, shop_.state) ||
+        !paired_runs(trial, plan.seeds, shop_.state).lacks_reference) {
+      break;
+    }
   }
   shop_.journal.together([&] {
     shop_.budget.settle_runs(experiment.number);
@@ -153,17 +155,17 @@ void ExperimentMachine::run(const Experiment& experiment) {
 
 void ExperimentMachine::diagnose(const Experiment& experiment) {
   const Trial trial = trial_of(experiment, shop_.state, shop_.program);
-  const PlannedPairs plan =
-      plan_pairs(trial, pairs_now(experiment, trial), shop_.state, shop_.program);
-  const PairedRuns paired = paired_runs(trial, plan.seeds, shop_.state);
-  if (paired.failed) {
-    const bool was_aborted = paired.failed->train.outcome == study::outcome::kAborted;
+  if (const study::RunRecord* failed = failed_run(trial, shop_.state)) {
+    const bool was_aborted = failed->train.outcome == study::outcome::kAborted;
     return decide(experiment,
                   without_comparison(was_aborted ? study::verdict::kAbort : study::verdict::kFailed,
-                                     how_it_ended(*paired.failed)));
+                                     how_it_ended(*failed)));
   }
-  shop_.journal.advance(experiment.number, study::state::kDiagnosed,
-                        unfit(trial, paired.pairs, shop_.program));
+  const PlannedPairs plan =
+      plan_pairs(trial, pairs_now(experiment, trial), shop_.state, shop_.program);
+  shop_.journal.advance(
+      experiment.number, study::state::kDiagnosed,
+      unfit(trial, paired_runs(trial, plan.seeds, shop_.state).pairs, shop_.program));
 }
 
 void ExperimentMachine::judge(const Experiment& experiment) {

@@ -12,8 +12,8 @@ inline constexpr const char* kNoise = "noise";
 inline constexpr const char* kStop = "night.stop";
 /// Wall clock that the night was at work.
 inline constexpr const char* kHours = "night.hours";
-/// The front matter that decides: what a replay decides by.
-inline constexpr const char* kRules = "night.rules";
+/// The program as it was last run: what `explain` and a replay go by.
+inline constexpr const char* kProgram = "program";
 }  // namespace fact
 
 /// Why a night ended; stored by name.

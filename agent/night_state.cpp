@@ -22,7 +22,7 @@ std::string how_it_ended(const RunRecord& record) {
          (record.train.message.empty() ? "" : ": " + record.train.message);
 }
 
-NightState::NightState(const Program& program, study::Journal& journal, base::Json baseline)
+NightState::NightState(const Program& program, const study::Journal& journal, base::Json baseline)
     : program_(program), journal_(journal), baseline_(std::move(baseline)) {
   sync();
 }

@@ -23,7 +23,7 @@ std::string how_it_ended(const study::RunRecord& record);
 class NightState {
  public:
   /// `baseline` is the resolved base configuration without seed.
-  NightState(const Program& program, study::Journal& journal, base::Json baseline);
+  NightState(const Program& program, const study::Journal& journal, base::Json baseline);
 
   /// Reads what the journal has gained. Cost: the experiments and runs since the oldest that was
   /// not settled at the last time.
@@ -66,7 +66,7 @@ class NightState {
 
  private:
   const Program& program_;
-  study::Journal& journal_;
+  const study::Journal& journal_;
   base::Json baseline_;
   std::vector<study::Experiment> experiments_;
   std::vector<study::JournalRun> runs_;

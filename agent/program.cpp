@@ -249,6 +249,13 @@ Json proposer_entry_schema() {
               {"default", 1}}}}}};
 }
 
+Program stored_program(Json document, const std::vector<std::string>& overrides) {
+  for (const std::string& assignment : overrides) base::apply_override(document, assignment);
+  std::vector<Problem> problems = base::schema_problems(document, base::schema_of<Program>());
+  if (!problems.empty()) throw base::ConfigError("the study's program", std::move(problems));
+  return base::from_trusted_json<Program>(document);
+}
+
 Program parse_program(std::string_view markdown, const std::string& subject,
                       const std::vector<std::string>& overrides) {
   FrontMatter front = parse_front_matter(markdown, subject);

@@ -92,6 +92,10 @@ struct Program {
 Program read_program(const std::filesystem::path& file,
                      const std::vector<std::string>& overrides = {});
 
+/// A program as a study keeps it (fact::kProgram), with overrides laid on.
+/// Errors: ConfigError with what the overrides break.
+Program stored_program(base::Json document, const std::vector<std::string>& overrides);
+
 /// As read_program; `subject` names the text in errors.
 Program parse_program(std::string_view markdown, const std::string& subject,
                       const std::vector<std::string>& overrides = {});

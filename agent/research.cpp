@@ -10,7 +10,6 @@
 #include "agent/follow_up.h"
 #include "agent/night_forecast.h"
 #include "agent/night_state.h"
-#include "agent/proposer.h"
 #include "agent/research_space.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -69,7 +68,7 @@ Json adopt_baseline(const Program& program, study::Journal& journal,
 class Night {
  public:
   Night(const Program& program, study::Journal& journal, study::Runner& runner,
-        const std::filesystem::path& study, NightView& view)
+        const std::filesystem::path& study, NightView& view, const ProposalSource& proposals)
       : program_(program),
         journal_(journal),
         runner_(runner),
@@ -77,6 +76,8 @@ class Night {
         state_(program, journal, adopt_baseline(program, journal, study)),
         budget_(program.budget, journal),
         lineup_(program, services()),
+        proposals_(proposals ? proposals
+                             : [this](const ProposalContext& now) { return lineup_.propose(now); }),
         shop_{.program = program,
               .journal = journal,
               .state = state_,
@@ -91,6 +92,8 @@ class Night {
         last_count_(base::monotonic_seconds()) {}
 
   std::string run() {
+    const Json program = base::to_json(program_);
+    if (journal_.fact(fact::kProgram) != program) journal_.set_fact(fact::kProgram, program);
     if (const auto reason = ended_before()) return *reason;
     measure_baseline();
     while (true) {
@@ -182,7 +185,7 @@ class Night {
         .noise_bits_per_byte = state_.noise().run_sd,
         .incumbent_bits_per_byte = journal_.mean_bits_per_byte(incumbent),
         .remaining = budget_.remaining(program_.night.experiments - state_.decided())};
-    std::optional<study::Proposal> proposal = lineup_.propose(context);
+    std::optional<study::Proposal> proposal = proposals_(context);
     count_hours();
     if (!proposal) return false;
     const Candidate candidate = make_candidate(program_, context.incumbent, proposal->patch);
@@ -409,6 +412,7 @@ class Night {
   NightState state_;
   Budget budget_;
   ProposerLineup lineup_;
+  ProposalSource proposals_;
   Workshop shop_;
   double last_count_;
   std::string phase_;
@@ -419,8 +423,9 @@ class Night {
 }  // namespace
 
 std::string run_night(const Program& program, study::Journal& journal, study::Runner& runner,
-                      const std::filesystem::path& study, NightView& view) {
-  return Night(program, journal, runner, study, view).run();
+                      const std::filesystem::path& study, NightView& view,
+                      const ProposalSource& proposals) {
+  return Night(program, journal, runner, study, view, proposals).run();
 }
 
 void doubt(study::Journal& journal, int64_t experiment, const std::string& reason) {

@@ -14,16 +14,20 @@
 // comes next, so a study continues from a kill at any instant as if nothing had happened.
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/facts.h"
 #include "agent/program.h"
+#include "agent/proposer.h"
 #include "study/journal.h"
 #include "study/runner.h"
 
 namespace windtunnel::agent {
+
+using ProposalSource = std::function<std::optional<study::Proposal>(const ProposalContext&)>;
 
 struct NightProgress {
   /// "baseline", "incumbent", "proposing", "experiment", or the kind of a control.
@@ -58,8 +62,11 @@ class NightView {
 /// Errors: Interrupted when a stop was asked for, with everything saved; ConfigError for a base
 /// configuration that cannot run; Error if the baseline changed since the study began or fewer than
 /// two of its replicates complete.
+///
+/// `proposals` replaces the program's proposers: a replay's.
 std::string run_night(const Program& program, study::Journal& journal, study::Runner& runner,
-                      const std::filesystem::path& study, NightView& view);
+                      const std::filesystem::path& study, NightView& view,
+                      const ProposalSource& proposals = {});
 
 /// Marks an experiment as no longer believed, with everything that was built on it or compared with
 /// it. Errors: Error if it does not exist or is not decided.

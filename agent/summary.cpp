@@ -30,12 +30,12 @@ KeptStep step_of(const study::Experiment& experiment, std::optional<double> bits
 
 NightSummary summarise(const study::Journal& journal) {
   NightSummary summary;
-  for (const auto& [key, count] : journal.counts()) {
-    const auto& [kind, verdict] = key;
-    if (verdict.empty()) {
-      summary.undecided += count;
-    } else if (!study::may_be_kept(kind)) {
-      summary.controls += count;
+  const std::vector<study::ScoredGroup> groups = journal.scored_groups();
+  for (const study::ScoredGroup& group : groups) {
+    if (group.verdict.empty()) {
+      summary.undecided += group.experiments;
+    } else if (!study::may_be_kept(group.kind)) {
+      summary.controls += group.experiments;
     } else {
       for (const auto& [name, sum] : {std::pair{study::verdict::kKeep, &summary.kept},
                                       {study::verdict::kDiscard, &summary.discarded},
@@ -43,7 +43,7 @@ NightSummary summarise(const study::Journal& journal) {
                                       {study::verdict::kFailed, &summary.failed},
                                       {study::verdict::kVetoed, &summary.vetoed},
                                       {study::verdict::kAbort, &summary.aborted}}) {
-        if (verdict == name) *sum += count;
+        if (group.verdict == name) *sum += group.experiments;
       }
     }
   }
@@ -70,7 +70,7 @@ NightSummary summarise(const study::Journal& journal) {
   if (const auto noise = journal.fact(fact::kNoise)) {
     summary.noise = base::from_trusted_json<Noise>(*noise);
   }
-  summary.calibration = calibrate(journal.scored_experiments());
+  summary.calibration = study::calibrate(groups);
   if (const auto stop = journal.fact(fact::kStop)) {
     summary.stop_reason = stop->at("reason").get<std::string>();
   }

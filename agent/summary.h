@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "agent/calibration.h"
 #include "agent/facts.h"
 #include "agent/noise.h"
 #include "base/config.h"
+#include "study/calibration.h"
 #include "study/journal.h"
 
 namespace windtunnel::agent {
@@ -72,7 +72,7 @@ struct NightSummary {
   std::optional<double> best_bits_per_byte;
   std::optional<Noise> noise;
   std::vector<KeptStep> staircase;
-  std::vector<Calibration> calibration;
+  std::vector<study::Calibration> calibration;
   /// Null while the night goes on.
   std::optional<std::string> stop_reason;
   /// Resolved configuration of the incumbent, without seed; null before the baseline is known.

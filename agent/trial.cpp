@@ -98,6 +98,13 @@ PlannedPairs plan_pairs(const Trial& trial, int64_t count, const NightState& sta
   return plan;
 }
 
+const study::RunRecord* failed_run(const Trial& trial, const NightState& state) {
+  for (const JournalRun* run : state.runs_of(trial.experiment)) {
+    if (run->record && !run->record->completed()) return &*run->record;
+  }
+  return nullptr;
+}
+
 PairedRuns paired_runs(const Trial& trial, const std::vector<int64_t>& seeds,
                        const NightState& state) {
   PairedRuns paired;
@@ -106,11 +113,7 @@ PairedRuns paired_runs(const Trial& trial, const std::vector<int64_t>& seeds,
     const JournalRun* reference = state.find_run(reference_id(trial, seed));
     base::check(candidate && candidate->record && reference && reference->record,
                 "both runs of a pair have ended");
-    if (!candidate->record->completed()) return {.pairs = {}, .failed = *candidate->record};
-    if (!reference->record->completed()) {
-      if (trial.reference_is_own) return {.pairs = {}, .failed = *reference->record};
-      paired.lacks_reference = true;
-    }
+    if (!reference->record->completed()) paired.lacks_reference = true;
     paired.pairs.push_back({.candidate = *candidate->record, .incumbent = *reference->record});
   }
   return paired;

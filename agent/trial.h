@@ -42,12 +42,13 @@ struct PlannedPairs {
 PlannedPairs plan_pairs(const Trial& trial, int64_t count, const NightState& state,
                         const Program& program);
 
-/// The pairs of finished runs, or why they cannot be compared.
+/// The first run of the experiment's own that did not complete, or nullptr.
+const study::RunRecord* failed_run(const Trial& trial, const NightState& state);
+
+/// The pairs of finished runs.
 struct PairedRuns {
   std::vector<Pair> pairs;
-  /// The first candidate's run that did not complete; the pairs are empty then.
-  std::optional<study::RunRecord> failed;
-  /// A run of the reference did not complete: other seeds are needed.
+  /// A run of the incumbent did not complete: other seeds are needed.
   bool lacks_reference = false;
 };
 PairedRuns paired_runs(const Trial& trial, const std::vector<int64_t>& seeds,

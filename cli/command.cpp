@@ -1,6 +1,9 @@
 #include "cli/command.h"
 
+#include <charconv>
 #include <cstdio>
+
+#include "base/error.h"
 
 namespace windtunnel::cli {
 
@@ -15,6 +18,15 @@ void add_dry_run_flag(CLI::App& app, bool& dry_run) {
 void add_overrides(CLI::App& app, std::vector<std::string>& overrides) {
   app.add_option("overrides", overrides, "fields to change, as path=value")
       ->type_name("PATH=VALUE");
+}
+
+int64_t parse_number(const std::string& text, const std::string& what) {
+  int64_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && number >= 0) {
+    return number;
+  }
+  throw base::UsageError("'" + text + "' is not " + what);
 }
 
 void print(const std::string& text) {

@@ -332,10 +332,10 @@ std::string StudySession::summary_text() const {
       text += fmt::format(", noise of one run {:.4f}", *night.noise->run_sd);
     }
     text += "\n";
-    for (const agent::Calibration& row : night.calibration) {
-      if (row.proposer != "all" || !row.interval_coverage) continue;
-      text += fmt::format("forecasts    {:.0f} of {} changes fell into their 80 % intervals\n",
-                          *row.interval_coverage * static_cast<double>(row.measured), row.measured);
+    for (const study::Calibration& row : night.calibration) {
+      if (row.proposer != "all" || row.measured == 0) continue;
+      text += fmt::format("forecasts    {} of {} changes fell into their 80 % intervals\n",
+                          row.covered, row.measured);
     }
   }
   if (const auto fact = journal_->fact("fit")) {

@@ -142,6 +142,24 @@ std::string agreement_text(const ExperimentView& view) {
   return text + (same_sign ? ", with the sign as predicted." : ", with the opposite sign.");
 }
 
+std::string parts_text(const Decision& decision) {
+  std::vector<std::string> parts;
+  for (const study::Part& part : decision.parts) {
+    parts.push_back(part.name + " " + change(part.delta_bits_per_byte) + " " +
+                    change_interval(part.interval_low, part.interval_high));
+  }
+  return base::join(parts, "; ");
+}
+
+std::string reflection_text(const study::Reflection& reflection) {
+  std::vector<std::string> parts;
+  if (!reflection.agreement.empty())
+    parts.push_back("agreement: " + one_line(reflection.agreement));
+  if (!reflection.interpretation.empty()) parts.push_back(one_line(reflection.interpretation));
+  if (!reflection.next.empty()) parts.push_back("next: " + one_line(reflection.next));
+  return base::join(parts, "; ");
+}
+
 std::string decision_text(const ExperimentView& view) {
   if (!view.decided()) return "pending";
   const Decision& decision = *view.experiment.decision;
@@ -152,22 +170,40 @@ std::string next_text(const ExperimentView& view, const StudyData& data) {
   if (!view.decided()) return "Its runs are finished first.";
   const std::string verdict = view.verdict();
   const std::string stays = "The incumbent stays " + experiment_name(view.experiment.parent) + ".";
+  std::vector<std::string> follow_ups;
+  for (const auto& other : data.experiments) {
+    if (other.experiment.about == view.experiment.number) {
+      follow_ups.push_back(fmt::format("{} in experiment {}", other.experiment.proposal.kind,
+                                       other.experiment.number));
+    }
+  }
+  if (!study::may_be_kept(view.experiment.proposal.kind)) {
+    return fmt::format("It says something about {}; nothing is kept by it.",
+                       view.experiment.about == 0 ? std::string("the change")
+                                                  : experiment_name(view.experiment.about));
+  }
+  const std::string checked =
+      follow_ups.empty() ? "" : " Followed up: " + base::join(follow_ups, ", ") + ".";
   if (verdict == study::verdict::kKeep) {
+    if (!view.experiment.doubt.empty()) return stays + checked;
     std::vector<std::string> children;
     for (const auto& other : data.experiments) {
-      if (other.experiment.parent == view.experiment.number) {
+      if (other.experiment.parent == view.experiment.number && other.experiment.about == 0) {
         children.push_back(std::to_string(other.experiment.number));
       }
     }
-    return children.empty()
-               ? "It is the incumbent."
-               : "It became the incumbent; built on it: " + base::join(children, ", ") + ".";
+    return (children.empty()
+                ? "It is the incumbent."
+                : "It became the incumbent; built on it: " + base::join(children, ", ") + ".") +
+           checked;
   }
   if (verdict == study::verdict::kRepair) {
-    return stays + " Worth proposing again with the router kept from collapsing.";
+    return stays + (checked.empty() ? " Worth proposing again with the router kept from collapsing."
+                                    : checked);
   }
   if (verdict == study::verdict::kFailed && !view.runs.empty()) {
-    return stays + " What the run printed is in runs/" + view.runs.front().id + "/stdout.log.";
+    return stays + " What the run printed is in runs/" + view.runs.front().id + "/stdout.log." +
+           checked;
   }
   return stays;
 }

@@ -23,6 +23,10 @@ std::string interpretation_text(const ExperimentView& view);
 /// Prediction against measurement.
 std::string agreement_text(const ExperimentView& view);
 std::string decision_text(const ExperimentView& view);
+/// "learning -0.0300 [-0.0400, -0.0200]; speed ...".
+std::string parts_text(const study::Decision& decision);
+/// The proposer's own word beside what was computed.
+std::string reflection_text(const study::Reflection& reflection);
 std::string next_text(const ExperimentView& view, const StudyData& data);
 
 }  // namespace windtunnel::report

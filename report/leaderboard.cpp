@@ -33,4 +33,21 @@ std::string leaderboard(const StudyData& data) {
   return text;
 }
 
+std::string leaderboard_table(const StudyData& data) {
+  const std::vector<Best> steps = bests(data);
+  if (steps.empty()) return "no baseline run has finished yet";
+  std::string text = fmt::format("{:>10} {:>13} {:>10} {:>15}  {}\n", "experiment", "bits per byte",
+                                 "step gain", "cumulative gain", "change");
+  for (const Best& best : steps) {
+    const ExperimentView& view = *data.find(best.experiment);
+    text += fmt::format(
+        "{:>10} {:>13} {:>10} {:>15}  {}\n", best.experiment, bits(best.bits_per_byte),
+        percent(best.step_gain), percent(best.cumulative_gain),
+        best.experiment == 0
+            ? std::string("baseline")
+            : short_patch(view, data) + " (" + one_line(view.experiment.proposal.proposer) + ")");
+  }
+  return text;
+}
+
 }  // namespace windtunnel::report

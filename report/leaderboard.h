@@ -9,4 +9,7 @@ namespace windtunnel::report {
 
 std::string leaderboard(const StudyData& data);
 
+/// The same as columns for a terminal.
+std::string leaderboard_table(const StudyData& data);
+
 }  // namespace windtunnel::report

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "report/interpretation.h"
 #include "report/markdown.h"
 #include "report/summary.h"
@@ -19,7 +20,13 @@ std::string research_log_entry(const ExperimentView& view, const StudyData& data
   log += fmt::format("Proposed by {} on top of {}", text(experiment.proposal.proposer),
                      experiment_name(experiment.parent));
   if (!experiment.proposed_at.empty()) log += ", " + escape_markdown(experiment.proposed_at);
+  log += fmt::format(". Kind: {}; family: {}; thread: {}", text(experiment.proposal.kind),
+                     text(study::family_of(experiment.proposal)), experiment.thread);
+  if (experiment.about != 0) log += fmt::format(", about experiment {}", experiment.about);
   log += ".\n\n";
+  if (!experiment.proposal.citations.empty()) {
+    log += "From " + text(base::join(experiment.proposal.citations, ", ")) + ".\n\n";
+  }
   for (const std::string& line : patch_lines(view, data)) log += "- " + code_markdown(line) + "\n";
   log += "\n";
   const auto line = [&](const char* title, const std::string& escaped) {
@@ -32,7 +39,17 @@ std::string research_log_entry(const ExperimentView& view, const StudyData& data
   line("Interpretation.", escape_markdown(interpretation_text(view)));
   line("Agreement.", escape_markdown(agreement_text(view)));
   line("Decision.", escape_markdown(decision_text(view)));
+  if (view.decided() && !experiment.decision->parts.empty()) {
+    line("Parts.", escape_markdown(parts_text(*experiment.decision)));
+  }
   line("Next.", escape_markdown(next_text(view, data)));
+  if (!experiment.proposal.revisit_if.empty()) {
+    line("Revisit if.", text(experiment.proposal.revisit_if));
+  }
+  if (experiment.reflection) {
+    line("The proposer's word.", escape_markdown(reflection_text(*experiment.reflection)));
+  }
+  if (!experiment.doubt.empty()) line("No longer believed.", text(experiment.doubt));
   return log;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "study/calibration.h"
 #include "study/journal.h"
 
 namespace windtunnel::report {
@@ -27,7 +28,7 @@ struct ExperimentView {
   bool decided() const { return experiment.decision.has_value(); }
   /// The verdict, or "pending".
   std::string verdict() const;
-  bool kept() const { return verdict() == study::verdict::kKeep; }
+  bool kept() const { return experiment.is_kept(); }
 };
 
 struct StudyData {
@@ -54,8 +55,10 @@ struct StudyData {
   /// Standard deviation of one run over seeds: run_sd of the fact "noise", else of the latest
   /// decision.
   std::optional<double> noise_bits_per_byte() const;
-  /// Number of the last kept experiment, 0 if none.
+  /// Number of the last kept experiment that is believed, 0 if none.
   int64_t incumbent() const;
+  /// How good the predictions were; the first row is of all together.
+  std::vector<study::Calibration> calibration = study::calibrate({});
 };
 
 /// Reads logs/<study>. Errors: Error if there is no journal or it is damaged. A damaged line of a

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "report/bests.h"
-#include "report/calibration.h"
 #include "report/ladder_view.h"
 #include "report/wording.h"
 
@@ -53,12 +52,11 @@ std::string noise_sentence(const StudyData& data) {
 }
 
 std::string forecast_sentence(const StudyData& data) {
-  const auto all = calibrations(data);
-  const auto total = all.find("");
-  if (total == all.end() || total->second.scored == 0) return "";
+  const study::Calibration total = data.calibration.front();
+  if (total.measured == 0) return "";
   return fmt::format(
       "Of {} with a prediction and a measured outcome, {} lay inside the predicted 80 % interval.",
-      plural(total->second.scored, "experiment"), total->second.covered);
+      plural(total.measured, "experiment"), total.covered);
 }
 
 std::string law_sentence(const LadderView& ladder) {
@@ -143,8 +141,7 @@ std::vector<KeyFigure> key_figures(const StudyData& data) {
   const std::vector<Best> steps = bests(data);
   const VerdictCounts counts = verdict_counts(data);
   const LadderView ladder = ladder_view(data);
-  const auto all = calibrations(data);
-  const auto total = all.find("");
+  const study::Calibration total = data.calibration.front();
   std::vector<KeyFigure> figures;
   figures.push_back(
       {"Best bits per byte",
@@ -159,11 +156,10 @@ std::vector<KeyFigure> key_figures(const StudyData& data) {
                      "experiments decided"});
   figures.push_back(
       {"Noise of one run", bits(data.noise_bits_per_byte()), "standard deviation, bits per byte"});
-  const bool is_scored = total != all.end() && total->second.scored > 0;
-  figures.push_back(
-      {"Forecasts inside",
-       is_scored ? fmt::format("{} of {}", total->second.covered, total->second.scored) : kMissing,
-       "80 % intervals"});
+  const bool is_scored = total.measured > 0;
+  figures.push_back({"Forecasts inside",
+                     is_scored ? fmt::format("{} of {}", total.covered, total.measured) : kMissing,
+                     "80 % intervals"});
   const HeldOutView held_out = ladder.held_out.empty() ? HeldOutView{} : ladder.held_out.back();
   figures.push_back({"Held-out error", percent(held_out.relative_error, true),
                      !held_out.covered   ? "measured against forecast"

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/text.h"
-#include "report/calibration.h"
 #include "report/html.h"
 #include "report/interpretation.h"
 #include "report/phases.h"
@@ -73,27 +72,28 @@ std::string experiments_table(const StudyData& data) {
 }
 
 std::string calibration_table(const StudyData& data) {
-  HtmlTable table("How good the predictions were, per proposer",
+  HtmlTable table("How good the predictions were, per proposer and family of ideas",
                   HtmlTable::Columns{{"Proposer"},
-                                     {"Proposed", true},
+                                     {"Family"},
+                                     {"Decided", true},
                                      {"Kept", true},
                                      {"Vetoed", true},
                                      {"Failed", true},
                                      {"Inside 80 % interval", true},
                                      {"Mean error", true},
                                      {"Bias", true},
-                                     {"Brier score", true}});
-  const auto all = calibrations(data);
-  const auto add = [&](const std::string& name, const Calibration& row) {
-    table.add({name, std::to_string(row.proposals), std::to_string(row.kept),
+                                     {"Brier score", true},
+                                     {"Error of tokens/s", true}});
+  const auto rows = data.calibration;
+  for (const study::Calibration& row : rows) {
+    // One proposer: "all" would repeat it.
+    if (row.decided == 0 || (row.proposer == "all" && rows.size() == 2)) continue;
+    table.add({row.proposer, row.family, std::to_string(row.decided), std::to_string(row.kept),
                std::to_string(row.vetoed), std::to_string(row.failed),
-               row.scored > 0 ? fmt::format("{} of {}", row.covered, row.scored) : kMissing,
-               bits(row.mean_absolute_error), change(row.bias), number(row.brier_score, 2)});
-  };
-  for (const auto& [name, row] : all) {
-    if (!name.empty()) add(name, row);
+               row.measured > 0 ? fmt::format("{} of {}", row.covered, row.measured) : kMissing,
+               bits(row.mean_absolute_error_bits_per_byte), change(row.bias_bits_per_byte),
+               number(row.brier_score, 2), percent(row.mean_absolute_error_throughput)});
   }
-  if (all.size() > 2) add("all", all.at(""));
   return table.html();
 }
 

@@ -32,7 +32,8 @@ const char* const kSchema = R"sql(
     id TEXT PRIMARY KEY, purpose TEXT NOT NULL, experiment INTEGER, seed INTEGER NOT NULL,
     state TEXT NOT NULL CHECK(state IN ('intended', 'finished')), attempts INTEGER NOT NULL,
     outcome TEXT, bits_per_byte REAL, wall_seconds REAL, intended_at TEXT NOT NULL, finished_at TEXT);
-  CREATE INDEX runs_of ON runs(experiment, bits_per_byte);
+  CREATE INDEX runs_of ON runs(experiment, bits_per_byte, state, wall_seconds);
+  CREATE INDEX unfinished_runs ON runs(state) WHERE state = 'intended';
   CREATE TABLE run_documents(id TEXT PRIMARY KEY REFERENCES runs, record TEXT NOT NULL);
   CREATE TABLE reservations(
     id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL, resource TEXT NOT NULL,

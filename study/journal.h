@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,15 +44,26 @@ struct LlmCall {
   base::Json reply;
 };
 
-/// What predictions are scored on: the columns of an experiment without its documents.
-struct ScoredExperiment {
-  int64_t number = 0;
-  std::string kind, proposer, family, verdict;
-  Prediction prediction;
-  std::optional<double> delta_bits_per_byte;
-  std::optional<bool> prediction_covered;
-  std::optional<double> throughput_change;
-  bool is_doubted = false;
+/// The experiments of one kind, proposer, family and verdict, counted and their predictions scored.
+/// Sums are over those that have the figure.
+struct ScoredGroup {
+  std::string kind, proposer, family;
+  /// "" for undecided ones.
+  std::string verdict;
+  int64_t experiments = 0;
+  int64_t doubted = 0;
+  /// Measured differences, and those of them that the predicted interval held.
+  int64_t measured = 0;
+  int64_t covered = 0;
+  /// Of predicted - measured bits per byte, and of its size.
+  double error = 0, absolute_error = 0;
+  /// Stated probabilities of being kept, their sum and the sum of their squares.
+  int64_t probabilities = 0;
+  double probability = 0, squared_probability = 0;
+  /// Predicted and measured changes of tokens per second, and the sum of the sizes of their
+  /// differences.
+  int64_t throughputs = 0;
+  double throughput_error = 0;
 };
 
 /// One step of an experiment's state machine.
@@ -109,12 +119,11 @@ class Journal {
   /// Those from a number on.
   std::vector<Experiment> experiments(int64_t from = 1) const;
   std::optional<Experiment> experiment(int64_t number) const;
+  int64_t experiment_count() const;
   /// Kept ones by number, doubted ones too.
   std::vector<Experiment> kept_experiments() const;
-  /// How many there are by kind and verdict; undecided ones have the verdict "".
-  std::map<std::pair<std::string, std::string>, int64_t> counts() const;
-  /// All decided ones, by number.
-  std::vector<ScoredExperiment> scored_experiments() const;
+  /// All of them in groups. Cost: one pass over slim rows.
+  std::vector<ScoredGroup> scored_groups() const;
   std::vector<Transition> transitions(int64_t experiment) const;
 
   /// Sets `amount` of a resource aside; returns the reservation's id.
@@ -134,6 +143,10 @@ class Journal {
   /// In the order of their first intent, without the first `skip` of them.
   std::vector<JournalRun> runs(int64_t skip = 0) const;
   std::optional<JournalRun> run(const std::string& id) const;
+  /// Those without a record.
+  std::vector<JournalRun> unfinished_runs() const;
+  /// Those of one experiment; 0: the baseline.
+  std::vector<JournalRun> runs_of(int64_t experiment) const;
   /// Runs of experiments and baselines that have a record, those of them that completed, and what
   /// they took.
   struct RunCounts {

@@ -158,6 +158,12 @@ std::optional<Experiment> Journal::experiment(int64_t number) const {
   return read_experiment(row);
 }
 
+int64_t Journal::experiment_count() const {
+  Statement row(parts_->database, "SELECT coalesce(max(number), 0) FROM experiments");
+  row.step();
+  return row.integer(0);
+}
+
 std::vector<Experiment> Journal::kept_experiments() const {
   std::vector<Experiment> result;
   Statement row(
@@ -167,38 +173,32 @@ std::vector<Experiment> Journal::kept_experiments() const {
   return result;
 }
 
-std::map<std::pair<std::string, std::string>, int64_t> Journal::counts() const {
-  std::map<std::pair<std::string, std::string>, int64_t> counts;
+std::vector<ScoredGroup> Journal::scored_groups() const {
+  std::vector<ScoredGroup> result;
   Statement row(
       parts_->database,
-      "SELECT kind, coalesce(verdict, ''), count(*) FROM experiments GROUP BY kind, verdict");
-  while (row.step()) counts[{row.text(0), row.text(1)}] = row.integer(2);
-  return counts;
-}
-
-std::vector<ScoredExperiment> Journal::scored_experiments() const {
-  std::vector<ScoredExperiment> result;
-  Statement row(parts_->database,
-                "SELECT number, kind, proposer, family, verdict, predicted_delta, predicted_low, "
-                "predicted_high, predicted_kept, predicted_throughput, delta, covered, throughput, "
-                "doubt <> '' FROM experiments WHERE state = 'decided' ORDER BY number");
+      "SELECT kind, proposer, family, coalesce(verdict, ''), count(*), sum(doubt <> ''), "
+      "count(delta), sum(delta IS NOT NULL AND coalesce(covered, 0)), "
+      "total(predicted_delta - delta), total(abs(predicted_delta - delta)), "
+      "count(predicted_kept), total(predicted_kept), total(predicted_kept * predicted_kept), "
+      "count(predicted_throughput - throughput), total(abs(predicted_throughput - throughput)) "
+      "FROM experiments GROUP BY kind, proposer, family, verdict");
   while (row.step()) {
-    const auto covered = row.optional_integer(11);
-    result.push_back(
-        {.number = row.integer(0),
-         .kind = row.text(1),
-         .proposer = row.text(2),
-         .family = row.text(3),
-         .verdict = row.text(4),
-         .prediction = {.delta_bits_per_byte = row.real(5),
-                        .interval_low = row.real(6),
-                        .interval_high = row.real(7),
-                        .probability_kept = row.optional_real(8),
-                        .throughput_change = row.optional_real(9)},
-         .delta_bits_per_byte = row.optional_real(10),
-         .prediction_covered = covered ? std::optional<bool>(*covered != 0) : std::nullopt,
-         .throughput_change = row.optional_real(12),
-         .is_doubted = row.integer(13) != 0});
+    result.push_back({.kind = row.text(0),
+                      .proposer = row.text(1),
+                      .family = row.text(2),
+                      .verdict = row.text(3),
+                      .experiments = row.integer(4),
+                      .doubted = row.integer(5),
+                      .measured = row.integer(6),
+                      .covered = row.integer(7),
+                      .error = row.real(8),
+                      .absolute_error = row.real(9),
+                      .probabilities = row.integer(10),
+                      .probability = row.real(11),
+                      .squared_probability = row.real(12),
+                      .throughputs = row.integer(13),
+                      .throughput_error = row.real(14)});
   }
   return result;
 }

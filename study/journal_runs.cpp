@@ -78,6 +78,23 @@ std::optional<JournalRun> Journal::run(const std::string& id) const {
   return read_run(row);
 }
 
+std::vector<JournalRun> Journal::unfinished_runs() const {
+  std::vector<JournalRun> result;
+  Statement row(parts_->database,
+                (std::string(kRunSelect) + "WHERE state = 'intended' ORDER BY runs.rowid").c_str());
+  while (row.step()) result.push_back(read_run(row));
+  return result;
+}
+
+std::vector<JournalRun> Journal::runs_of(int64_t experiment) const {
+  std::vector<JournalRun> result;
+  Statement row(parts_->database,
+                (std::string(kRunSelect) + "WHERE experiment = ? ORDER BY runs.rowid").c_str());
+  row.bind(experiment);
+  while (row.step()) result.push_back(read_run(row));
+  return result;
+}
+
 Journal::RunCounts Journal::run_counts() const {
   Statement row(parts_->database,
                 "SELECT count(*), count(bits_per_byte), coalesce(sum(wall_seconds), 0) FROM runs "

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include <charconv>
 #include <memory>
 
+#include "agent/explanation.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/places.h"
@@ -44,7 +44,6 @@ std::string experiment_text(const study::Experiment& experiment,
     text += "decision    none yet\n";
   }
   for (const study::JournalRun& run : runs) {
-    if (run.experiment != experiment.number) continue;
     text += fmt::format("run         {}  {}  {}", run.id,
                         run.record ? run.record->train.outcome : run.state,
                         bits(run.record ? run.record->bits_per_byte() : std::nullopt, "{:.4f}"));
@@ -57,29 +56,25 @@ std::string experiment_text(const study::Experiment& experiment,
   return text;
 }
 
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
 /// An experiment's number, a run's name, or a fact's name.
 int show(const Options& options) {
   const study::Journal journal(find_study(options.study) / "journal.db", /*read_only=*/true);
-  int64_t number = 0;
   const std::string& what = options.what;
-  const auto parsed = std::from_chars(what.data(), what.data() + what.size(), number);
-  if (parsed.ec == std::errc() && parsed.ptr == what.data() + what.size()) {
-    for (const study::Experiment& experiment : journal.experiments()) {
-      if (experiment.number != number) continue;
-      if (options.json) {
-        print(base::Json{{"number", experiment.number},
-                         {"parent", experiment.parent},
-                         {"state", experiment.state},
-                         {"proposal", base::to_json(experiment.proposal)},
-                         {"config", experiment.config},
-                         {"decision", experiment.decision ? base::to_json(*experiment.decision)
-                                                          : base::Json()}});
-      } else {
-        print(experiment_text(experiment, journal.runs()));
-      }
-      return base::kExitDone;
+  if (is_number(what)) {
+    const int64_t number = parse_number(what, "a number");
+    const auto experiment = journal.experiment(number);
+    if (!experiment)
+      throw base::UsageError("study " + options.study + " has no experiment " + what);
+    if (options.json) {
+      print(agent::explanation(journal, number));
+    } else {
+      print(experiment_text(*experiment, journal.runs_of(number)));
     }
-    throw base::UsageError("study " + options.study + " has no experiment " + what);
+    return base::kExitDone;
   }
   if (const auto run = journal.run(what)) {
     print(run->record

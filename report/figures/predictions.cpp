@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "report/calibration.h"
 #include "report/figures/gnuplot.h"
 #include "report/wording.h"
 
@@ -39,8 +38,7 @@ void add_point(DataBlock& block, const study::Prediction& predicted,
 
 std::optional<Figure> draw(const StudyData& data, const Layout& layout) {
   DataBlock covered("covered"), missed("missed"), labels("labels");
-  const auto all = calibrations(data);
-  const auto total = all.find("");
+  const study::Calibration total = data.calibration.front();
   Range predictions, measurements;
   for (const auto& view : data.experiments) {
     if (!view.decided() || !finite(view.experiment.decision->delta_bits_per_byte)) continue;
@@ -54,7 +52,7 @@ std::optional<Figure> draw(const StudyData& data, const Layout& layout) {
     measurements.hold(delta);
     measurements.hold(finite(measured.interval_low).value_or(delta));
     measurements.hold(finite(measured.interval_high).value_or(delta));
-    if (!is_covered || (!layout.is_narrow && total->second.proposals <= kMaximumLabels)) {
+    if (!is_covered || (!layout.is_narrow && total.decided <= kMaximumLabels)) {
       labels.add({predicted.delta_bits_per_byte, delta}, std::to_string(view.experiment.number));
     }
   }
@@ -102,7 +100,7 @@ std::optional<Figure> draw(const StudyData& data, const Layout& layout) {
                     plot(parts);
   figure.alternative_text =
       fmt::format("{} of {} measured changes lie inside their predicted 80 % interval.",
-                  total->second.covered, total->second.scored);
+                  total.covered, total.measured);
   figure.caption =
       "Negative is better. Horizontal bars are the predicted 80 % intervals, vertical ones the "
       "intervals of the measured difference; numbers are experiments. A good forecaster has four "

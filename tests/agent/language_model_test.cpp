@@ -61,7 +61,7 @@ struct Night {
 
   Proposal propose() {
     auto proposal = lineup->propose(
-        {program, baseline, history, 0.02, 3.0, {.experiments = 3, .seconds = 600}});
+        {program, baseline, history, 0.02, 3.0, {.experiments = 3, .device_seconds = 600}});
     EXPECT_TRUE(proposal);
     return proposal.value_or(Proposal{});
   }

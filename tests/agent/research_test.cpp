@@ -4,134 +4,19 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
 #include <map>
 
-#include "agent/noise.h"
 #include "agent/summary.h"
 #include "base/error.h"
-#include "base/random.h"
-#include "tests/support/scripted_runner.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/agent/small_night.h"
 
 namespace windtunnel::agent {
 namespace {
 
-using base::Json;
-using study::Experiment;
-using study::Journal;
-using study::RunRecord;
-using study::RunRequest;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using tests::ScriptedRunner;
-
-constexpr double kRunSd = 0.02;
-
-class LinesOnly : public NightView {
- public:
-  void update(const NightProgress& progress) override {
-    EXPECT_GE(progress.fraction, 0);
-    EXPECT_LE(progress.fraction, 1);
-    last = progress;
-  }
-  void line(const std::string& text) override { lines.push_back(text); }
-  std::vector<std::string> lines;
-  NightProgress last;
-};
-
-study::Proposal idea(const Json& patch) {
-  study::Proposal proposal;
-  proposal.patch = patch;
-  proposal.hypothesis = "it helps";
-  proposal.prediction = {.delta_bits_per_byte = -0.05,
-                         .interval_low = -0.2,
-                         .interval_high = 0.0,
-                         .probability_kept = 0.5};
-  proposal.diagnostic = "tokens per second";
-  return proposal;
-}
-
-Json learning_rate(double value) { return {{"train.optimizer.learning_rate", value}}; }
-
-Program small_program() {
-  Program program;
-  program.name = "small";
-  program.slots = 2;
-  program.base = {
-      {"model",
-       {{"pattern", "*D"}, {"width", 32}, {"context_tokens", 32}, {"vocabulary_size", 64}}},
-      {"train", {{"tokens_per_step", 64}, {"budget", {{"kind", "steps"}, {"amount", 10}}}}}};
-  program.night = {.baseline_replicates = 4, .experiments = 4, .seed = 1};
-  program.mutable_paths = {
-      {.path = "train.optimizer.learning_rate", .minimum = 0.001, .maximum = 0.5, .scale = "log"}};
-  program.decision = {.min_pairs = 2, .max_pairs = 4, .confidence = 0.9, .minimum_gain = 0};
-  program.proposers = {{{"kind", "queue"}}, {{"kind", "random"}, {"share", 1}}};
-  return program;
-}
-
-/// A run of the seed's luck around `mean`; the same request always ends the same.
-void complete(const RunRequest& request, RunRecord& record, double mean) {
-  base::RandomStream luck(static_cast<uint64_t>(request.config.train.seed),
-                          study::config_fingerprint(request.config));
-  record.train.outcome = study::outcome::kCompleted;
-  record.evaluation.emplace().bits_per_byte = mean + kRunSd * luck.normal();
-}
-
-/// Best at a learning rate of 0.1; the baseline's 0.02 is 0.3 bits per byte above that.
-void valley(const RunRequest& request, RunRecord& record) {
-  const double distance = std::log(request.config.train.optimizer.learning_rate / 0.1);
-  complete(request, record, 2.5 + 0.116 * distance * distance);
-}
-
-struct Study {
-  tests::TemporaryFolder folder{tests::memory_folder()};
-  LinesOnly view;
-  std::unique_ptr<Journal> journal = std::make_unique<Journal>(folder / "journal.db");
-
-  std::string night(const Program& program, ScriptedRunner& runner) {
-    return run_night(program, *journal, runner, folder.path(), view);
-  }
-  std::string night(const Program& program, const ScriptedRunner::Script& script) {
-    ScriptedRunner runner(folder.path(), 2, script);
-    return night(program, runner);
-  }
-  std::vector<std::string> verdicts() const {
-    std::vector<std::string> all;
-    for (const Experiment& experiment : journal->experiments()) {
-      all.push_back(experiment.decision ? experiment.decision->verdict : "undecided");
-    }
-    return all;
-  }
-};
-
-/// All that a journal holds of the research itself: no times, no counts of attempts.
-Json content(const Journal& journal) {
-  Json all = {{"experiments", Json::array()}, {"runs", Json::object()}};
-  for (const char* name : {fact::kBaseline, fact::kNoise, fact::kStop}) {
-    all["facts"][name] = journal.fact(name).value_or(nullptr);
-  }
-  for (const Experiment& experiment : journal.experiments()) {
-    all["experiments"].push_back(
-        {{"number", experiment.number},
-         {"proposal", base::to_json(experiment.proposal)},
-         {"config", experiment.config},
-         {"parent", experiment.parent},
-         {"decision", experiment.decision ? base::to_json(*experiment.decision) : Json()}});
-  }
-  for (const study::JournalRun& run : journal.runs()) {
-    all["runs"][run.id] = {{"purpose", run.purpose},
-                           {"experiment", run.experiment ? Json(*run.experiment) : Json()},
-                           {"seed", run.seed},
-                           {"state", run.state},
-                           {"record", run.record ? base::to_json(*run.record) : Json()}};
-  }
-  return all;
-}
 
 TEST(Research, ANightMeasuresNoiseThenDecidesAsManyExperimentsAsPlanned) {
   Study study;
@@ -150,7 +35,8 @@ TEST(Research, ANightMeasuresNoiseThenDecidesAsManyExperimentsAsPlanned) {
   EXPECT_GT(summary.noise->pair_degrees, 0);
   EXPECT_EQ(study.journal->experiments()[1].parent, 1);
   EXPECT_THAT(study.view.lines[0], HasSubstr("baseline: "));
-  EXPECT_THAT(study.view.lines[1], HasSubstr("experiment 1 keep: "));
+  EXPECT_THAT(study.view.lines[1], HasSubstr("plan: 4 experiments of 2 to 4 pairs"));
+  EXPECT_THAT(study.view.lines[2], HasSubstr("experiment 1 keep: "));
   EXPECT_THAT(study.view.lines.back(), HasSubstr("experiments_done: 4 experiments decided"));
 }
 
@@ -288,8 +174,8 @@ TEST(Research, StopsWhenTheTimeIsSpent) {
   Study study;
   Program program = small_program();
   program.night.experiments = 20;
-  program.night.max_seconds = 40;  // four baselines take 4 x 12 s / 2 slots
-  EXPECT_EQ(study.night(program, valley), "time_spent");
+  program.budget.device_seconds = 80;  // four baselines take 4 x 12 s
+  EXPECT_EQ(study.night(program, valley), "device_seconds_spent");
   EXPECT_LT(study.verdicts().size(), 4U);
 }
 

@@ -29,6 +29,7 @@ int64_t decided(Journal& journal, const char* verdict, double delta) {
   study::Decision decision;
   decision.verdict = verdict;
   decision.delta_bits_per_byte = delta;
+  decision.expected_delta_bits_per_byte = 0.9 * delta;
   decision.interval_low = delta - 0.02;
   decision.interval_high = delta + 0.02;
   decision.pairs = 4;

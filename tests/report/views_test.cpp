@@ -1,11 +1,10 @@
-// What the report computes from a study: bests, calibration, the ladder, phases, sentences.
+// What the report computes from a study: bests, the ladder, phases, sentences.
 
 #include <gmock/gmock.h>
 
 #include <fstream>
 
 #include "report/bests.h"
-#include "report/calibration.h"
 #include "report/interpretation.h"
 #include "report/ladder_view.h"
 #include "report/phases.h"
@@ -70,17 +69,6 @@ TEST(Bests, GainsAreRelativeToTheBestBeforeAndToTheBaseline) {
 }
 
 TEST(Bests, ThereAreNoneBeforeTheBaseline) { EXPECT_TRUE(bests(StudyData{}).empty()); }
-
-TEST(CalibrationOfProposers, ErrorsBiasAndBrierScore) {
-  const auto all = calibrations(small_study());
-  const Calibration& row = all.at("queue");
-  EXPECT_EQ(row.proposals, 2);
-  EXPECT_EQ(row.covered, 2);
-  EXPECT_NEAR(*row.mean_absolute_error, 0.03, 1e-12);
-  // -0.28 - -0.30 and -0.02 - 0.02
-  EXPECT_NEAR(*row.bias, -0.01, 1e-12);
-  EXPECT_NEAR(*row.brier_score, 0.25, 1e-12);
-}
 
 TEST(Interpretation, NoiseThatCanExplainADifferenceIsSaidWithThePairsItWouldTake) {
   const StudyData data = small_study();

@@ -9,16 +9,20 @@
 #include "base/config.h"
 #include "study/journal.h"
 
-namespace windtunnel::agent {
+namespace windtunnel::study {
 
 struct Calibration {
   /// "all", or the kind of a proposer.
   std::string proposer;
   /// "all", or a family of ideas.
   std::string family;
-  /// Predictions whose difference was measured.
+  int64_t decided = 0;
+  int64_t kept = 0;
+  int64_t vetoed = 0;
+  int64_t failed = 0;
+  /// Predictions whose difference was measured, and those of them whose 80 % interval held it.
   int64_t measured = 0;
-  /// Share of them whose 80 % interval held the measured difference.
+  int64_t covered = 0;
   std::optional<double> interval_coverage;
   /// Mean of predicted - measured; negative: promises too much.
   std::optional<double> bias_bits_per_byte;
@@ -36,9 +40,13 @@ struct Calibration {
   static void describe(Self& self, Visitor& visit) {
     visit("proposer", self.proposer, {.help = "all, or the kind of a proposer"});
     visit("family", self.family, {.help = "all, or a family of ideas"});
+    visit("decided", self.decided, {.help = "proposals that are decided"});
+    visit("kept", self.kept, {.help = "of those"});
+    visit("vetoed", self.vetoed, {.help = "of those"});
+    visit("failed", self.failed, {.help = "of those"});
     visit("measured", self.measured, {.help = "predictions whose difference was measured"});
-    visit("interval_coverage", self.interval_coverage,
-          {.help = "share of 80 % intervals that held the measured difference"});
+    visit("covered", self.covered, {.help = "of those, whose 80 % interval held it"});
+    visit("interval_coverage", self.interval_coverage, {.help = "covered over measured"});
     visit("bias_bits_per_byte", self.bias_bits_per_byte,
           {.help = "mean of predicted - measured; negative promises too much"});
     visit("mean_absolute_error_bits_per_byte", self.mean_absolute_error_bits_per_byte,
@@ -53,8 +61,8 @@ struct Calibration {
 };
 
 /// One row for all together, then one for each proposer by name, then one for each family of each
-/// proposer that has more than one. Vetoed experiments and the harness's own controls count
-/// nowhere; a failed one counts as not kept.
-std::vector<Calibration> calibrate(const std::vector<study::ScoredExperiment>& experiments);
+/// proposer that has more than one. The harness's own controls count nowhere; a vetoed experiment
+/// has no outcome to score; a failed one counts as not kept.
+std::vector<Calibration> calibrate(const std::vector<ScoredGroup>& groups);
 
-}  // namespace windtunnel::agent
+}  // namespace windtunnel::study
