@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "study/job_limits.h"
 #include "study/run_config.h"
 #include "study/run_record.h"
 
@@ -27,7 +28,7 @@ struct RunRequest {
 struct RunProgress {
   std::string id;
   CurvePoint latest;
-  /// "starting", "training", "evaluating".
+  /// "waiting for the device", "starting", "training", "evaluating".
   std::string phase;
 };
 
@@ -48,10 +49,14 @@ class Runner {
   virtual void stop_all() = 0;
 };
 
-/// The real one: `windtunnel-train` processes under `study`/runs. Deadlines come from the budget; a
-/// completed training is scored by a second process from the saved checkpoint.
+/// The real one: `windtunnel-train` processes under `study`/runs (job.h), with deadlines from the
+/// budget; a completed training is scored by a second process from the saved checkpoint, and the
+/// files the score depends on are held to their content meanwhile (trusted_files.h). The device is
+/// leased while runs are in flight (device_lease.h): a run waits for another study's. What an
+/// earlier control program of the study left running is ended first.
 std::unique_ptr<Runner> make_process_runner(const std::filesystem::path& study, int slots,
-                                            const std::filesystem::path& trainer);
+                                            const std::filesystem::path& trainer,
+                                            const JobLimits& limits = {});
 
 /// Path of windtunnel-train: beside this program. Errors: Error if it is not there.
 std::filesystem::path trainer_program();
