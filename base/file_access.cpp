@@ -69,6 +69,17 @@ void allow_around(int ruleset, const fs::path& folder, const std::set<fs::path>&
   }
 }
 
+/// Writing to devices, not to files in memory that lie in the same folder.
+void allow_devices(int ruleset) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/dev", error)) {
+    const bool is_device = entry.is_character_file(error);
+    if (is_device || entry.path().filename().string().starts_with("nvidia")) {
+      allow(ruleset, entry.path(), kRead | LANDLOCK_ACCESS_FS_WRITE_FILE);
+    }
+  }
+}
+
 }  // namespace
 
 bool can_restrict_files() { return interface_version() >= 1; }
@@ -98,7 +109,7 @@ FileRules::FileRules(const FileAccess& access) {
     allow(ruleset_, "/", LANDLOCK_ACCESS_FS_READ_DIR);
     allow_around(ruleset_, "/", hidden, on_the_way);
   }
-  allow(ruleset_, "/dev", kRead | LANDLOCK_ACCESS_FS_WRITE_FILE);
+  allow_devices(ruleset_);
   for (const fs::path& path : access.writable) {
     std::error_code error;
     const fs::path real = fs::canonical(path, error);

@@ -208,7 +208,7 @@ void Job::start() {
   load_start_ = machine_load();
   record_.job.load_average_start = load_start_->load_average;
   record_.job.waited_for_device_seconds = base::monotonic_seconds() - created_;
-  record_.job.file_rules = base::can_restrict_files() ? "landlock" : "none";
+  record_.job.file_rules = workshop_.limits.restrict_files ? "landlock" : "none";
   oom_kills_at_start_ = oom_kills();
   if (!has_room_on_disk()) return;
   try {
@@ -238,10 +238,11 @@ base::FileAccess Job::file_access(bool is_training) const {
   return access;
 }
 
-void Job::launch(std::vector<std::string> arguments) {
+void Job::launch(const std::string& command, const std::vector<std::string>& more) {
   const std::string threads = std::to_string(request_.config.train.threads);
-  arguments.insert(arguments.begin(), workshop_.trainer.string());
-  arguments.insert(arguments.end(), {"--run", folder_.string()});
+  std::vector<std::string> arguments{workshop_.trainer.string(), command, "--run",
+                                     folder_.string()};
+  arguments.insert(arguments.end(), more.begin(), more.end());
   base::ChildOptions options{.command = std::move(arguments),
                              .output_file = folder_ / "stdout.log",
                              .max_output_bytes = workshop_.limits.log_bytes,
@@ -249,7 +250,7 @@ void Job::launch(std::vector<std::string> arguments) {
                                              {"MKL_NUM_THREADS", threads},
                                              {kStudyVariable, study_marker(workshop_.study)}},
                              .without_environment = hidden_variables()};
-  if (base::can_restrict_files()) options.file_access = file_access(!evaluating_);
+  if (workshop_.limits.restrict_files) options.file_access = file_access(!evaluating_);
   child_ = std::make_unique<base::ChildProcess>(options);
   phase_started_ = base::monotonic_seconds();
   next_look_ = phase_started_;
@@ -261,7 +262,7 @@ void Job::launch_training() {
   write_config();
   trust_files();
   stall_.emplace(workshop_.limits);
-  launch({"train"});
+  launch("train");
 }
 
 void Job::launch_evaluation() {
@@ -269,7 +270,7 @@ void Job::launch_evaluation() {
   record_.job.evaluation_rows_effective = evaluation_rows_;
   fs::remove(folder_ / "evaluation.json");
   evaluating_ = true;
-  launch({"evaluate", "--rows", std::to_string(evaluation_rows_)});
+  launch("evaluate", {"--rows", std::to_string(evaluation_rows_)});
 }
 
 void Job::ask_to_stop() {

@@ -67,7 +67,7 @@ class Job {
   void write_config();
   void trust_files();
   base::FileAccess file_access(bool is_training) const;
-  void launch(std::vector<std::string> arguments);
+  void launch(const std::string& command, const std::vector<std::string>& more = {});
   void launch_training();
   void launch_evaluation();
 

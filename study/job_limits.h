@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/file_access.h"
 #include "base/files.h"
 #include "study/device_lease.h"
 
@@ -29,6 +30,10 @@ struct JobLimits {
   int64_t log_bytes = 4 << 20;
   /// Free space that a run must leave beside its own checkpoints, for the journal and reports.
   uint64_t disk_reserve_bytes = 256ULL << 20;
+
+  /// The kernel keeps training from held-out text, and all processes from changing anything but
+  /// their run folder (base/file_access.h). Records say whether it did.
+  bool restrict_files = base::can_restrict_files();
 
   /// Bytes free where a path lies.
   std::function<uint64_t(const std::filesystem::path&)> free_bytes = base::free_bytes;

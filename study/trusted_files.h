@@ -13,6 +13,9 @@ namespace windtunnel::study {
 /// Program, configuration, corpus and, once there are any, weights. The same files are hashed again
 /// after training and after the evaluation; what differs makes the score worthless.
 ///
+/// What was changed and put back between two looks is not seen; the rules of base/file_access.h are
+/// what keeps a run from that.
+///
 /// Cost: what HashCache says: a stat a file while nothing changes.
 class TrustedFiles {
  public:
