@@ -159,7 +159,7 @@ void Job::prepare_folder() {
   continues_ = request_.resume && fs::exists(folder_ / "checkpoint");
   if (!continues_) fs::remove_all(folder_);
   fs::create_directories(folder_);
-  for (const char* stale : {"train.json", "evaluation.json", "record.json"}) {
+  for (const char* stale : {"train.json", "evaluation.json", "record.json", "record.seal"}) {
     fs::remove(folder_ / stale);
   }
   base::remove_leftovers(folder_);
@@ -225,7 +225,9 @@ void Job::start() {
 /// Training sees no held-out text, and neither process can change anything but the run's folder.
 base::FileAccess Job::file_access(bool is_training) const {
   const fs::path corpus = request_.config.data.corpus;
-  base::FileAccess access{.writable = {folder_}, .hidden = {corpus / corpus::kLockedFolder}};
+  base::FileAccess access{
+      .writable = {folder_},
+      .hidden = {corpus / corpus::kLockedFolder, workshop_.study / kSealKeyFile}};
   if (is_training) {
     access.hidden.push_back(corpus / "validation.text");
     access.hidden.push_back(corpus / "validation.documents.jsonl");
@@ -457,7 +459,7 @@ RunRecord Job::finish() {
     record_.job.other_busy_threads = other_busy_threads(*load_start_, now);
   }
   record_.wall_seconds = base::monotonic_seconds() - created_;
-  base::write_json(folder_ / "record.json", base::to_json(record_));
+  write_record(workshop_.study, record_);
   return std::move(record_);
 }
 

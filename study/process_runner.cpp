@@ -95,7 +95,10 @@ class ProcessRunner final : public Runner {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(workshop_.study / "runs", error)) {
       try {
-        if (const auto record = read_record(entry.path())) workshop_.seen.add(*record);
+        const std::string id = entry.path().filename().string();
+        if (const auto record = read_sealed_record(workshop_.study, id)) {
+          workshop_.seen.add(*record);
+        }
       } catch (const std::exception&) {
         // A record that cannot be read is not one to compare with; who needs it will say so.
       }
@@ -126,11 +129,5 @@ fs::path trainer_program() {
 }
 
 void keep_from_children(const std::string& variable) { hidden_variables().push_back(variable); }
-
-std::optional<RunRecord> read_record(const fs::path& run_folder) {
-  const fs::path file = run_folder / "record.json";
-  if (!fs::exists(file)) return std::nullopt;
-  return base::from_trusted_json<RunRecord>(base::read_json(file));
-}
 
 }  // namespace windtunnel::study

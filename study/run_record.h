@@ -8,6 +8,7 @@
 //   train.json        TrainResult, written by the trainer at its end
 //   evaluation.json   EvaluationResult, written by the evaluating process
 //   record.json       RunRecord, written last by the control program
+//   record.seal       proof of that (record_file.h)
 
 #include <map>
 #include <optional>

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "study/job_limits.h"
+#include "study/record_file.h"
 #include "study/run_config.h"
 #include "study/run_record.h"
 
@@ -66,8 +67,5 @@ void keep_from_children(const std::string& variable);
 
 /// What a run folder shows of a run in flight, from outside.
 RunProgress glimpse(const std::filesystem::path& run_folder);
-
-/// The record of a finished run folder, or nullopt if the run did not get to its record.
-std::optional<RunRecord> read_record(const std::filesystem::path& run_folder);
 
 }  // namespace windtunnel::study

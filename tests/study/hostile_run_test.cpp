@@ -54,6 +54,22 @@ TEST_P(HostileRun, AnEvaluationOrARecordOfItsOwnIsNotRead) {
   EXPECT_EQ(read_record(run_folder())->bits_per_byte(), std::nullopt);
 }
 
+TEST_P(HostileRun, AForgedRecordIsNotTakenOverAfterTheControlProgramDied) {
+  trainer(good_training());
+  run_one();  // gives the study its key
+  RunRecord forged = *read_record(run_folder());
+  forged.id = "r2";
+  forged.evaluation = fake();
+  base::write_json(run_folder("r2") / "record.json", base::to_json(forged));
+  fs::copy_file(run_folder() / "record.seal", run_folder("r2") / "record.seal");
+  EXPECT_EQ(read_record(run_folder("r2"))->bits_per_byte(), 1.9);
+  EXPECT_FALSE(read_sealed_record(folder_.path(), "r2").has_value());
+  EXPECT_EQ(read_sealed_record(folder_.path(), "r1")->bits_per_byte(), kHonest);
+  trainer("cat $STUDY/.seal-key > $RUN/loot\n" + good_training());
+  finish(*runner(), request("r3"));
+  if (limits_.restrict_files) EXPECT_EQ(base::read_file(run_folder("r3") / "loot"), "");
+}
+
 TEST_P(HostileRun, AProcessThatStaysToForgeTheEvaluationIsGoneByThen) {
   const std::string stays =
       "(setsid sh -c 'while :; do " + writes(fake()) + "; sleep 0.01; done' &); sleep 0.2\n";

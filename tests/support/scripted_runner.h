@@ -45,7 +45,7 @@ class ScriptedRunner : public study::Runner {
     record.wall_seconds = 12;
     record.started_at = "2000-01-01T00:00:00Z";
     script_(request, record);
-    base::write_json(study_ / "runs" / request.id / "record.json", base::to_json(record));
+    study::write_record(study_, record);
     return record;
   }
 
