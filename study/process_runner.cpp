@@ -35,6 +35,7 @@ class ProcessRunner final : public Runner {
         lease_(workshop_.limits.leases, study.string()) {
     workshop_.code_version = base::short_fingerprint(workshop_.hashes.of(trainer));
     end_leftovers(study);
+    make_seal_key(study);
     remember_scores();
   }
 

@@ -41,6 +41,10 @@ std::string make_key(const fs::path& study) {
 
 }  // namespace
 
+void make_seal_key(const fs::path& study) {
+  if (read_key(study).empty()) make_key(study);
+}
+
 void write_record(const fs::path& study, const RunRecord& record) {
   std::string key = read_key(study);
   if (key.empty()) key = make_key(study);

@@ -17,8 +17,11 @@ namespace windtunnel::study {
 /// Name of the key in a study's folder.
 inline constexpr const char* kSealKeyFile = ".seal-key";
 
-/// Writes <study>/runs/<id>/record.json, last, and its seal before it. The study's key is made if
-/// there is none. Errors: Error naming the file.
+/// Makes the study's key if it has none: before the first process that must not see it starts.
+void make_seal_key(const std::filesystem::path& study);
+
+/// Writes <study>/runs/<id>/record.json, last, and its seal before it. Errors: Error naming the
+/// file.
 void write_record(const std::filesystem::path& study, const RunRecord& record);
 
 /// The record of a finished run folder, whoever wrote it, or nullopt if there is none.
