@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <thread>
 #include <utility>
 
 #include "base/error.h"
+#include "base/processes.h"
 
 extern char** environ;
 
@@ -21,6 +23,15 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kPatienceAfterKill(30);
+
+/// Children of this process that are not orphans it adopted: a fact of the whole process, as the
+/// kernel's own list is. Only the thread that starts children touches it.
+std::set<pid_t>& own_children() {
+  static std::set<pid_t> children;
+  return children;
+}
 
 std::vector<std::string> child_environment(const ChildOptions& options) {
   std::vector<std::string> result;
@@ -45,15 +56,16 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 /// In the child, between fork and exec: only async-signal-safe calls.
 [[noreturn]] void become(const ChildOptions& options, char** argv, char** env, int error_pipe,
-                         pid_t parent) {
-  ::setpgid(0, 0);
+                         pid_t parent, int bounded_output, const FileRules* rules) {
+  ::setsid();  // with its own group; no way back into ours, and no terminal
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // the parent died before prctl took effect
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   const char* file = options.output_file.empty() ? "/dev/null" : options.output_file.c_str();
-  const int output = ::open(file, O_WRONLY | O_CREAT | O_APPEND, 0644);
+  const int output =
+      bounded_output >= 0 ? bounded_output : ::open(file, O_WRONLY | O_CREAT | O_APPEND, 0644);
   const int input = ::open("/dev/null", O_RDONLY);
   bool ready = output >= 0 && input >= 0;
   if (ready) {
@@ -62,6 +74,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     ::dup2(output, 2);
     ready = options.working_folder.empty() || ::chdir(options.working_folder.c_str()) == 0;
   }
+  if (ready && rules != nullptr) ready = rules->restrict_this_process();
   if (ready) ::execvpe(argv[0], argv, env);
   const int error = errno;
   [[maybe_unused]] const ssize_t written = ::write(error_pipe, &error, sizeof error);
@@ -73,7 +86,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 std::string ExitStatus::text() const {
   if (code) return "exit code " + std::to_string(*code);
   if (signal) return "signal " + std::to_string(*signal) + " (" + ::strsignal(*signal) + ")";
-  return "unknown end";
+  return "no end, although it was killed";
 }
 
 ChildProcess::ChildProcess(const ChildOptions& options) {
@@ -82,19 +95,26 @@ ChildProcess::ChildProcess(const ChildOptions& options) {
   std::vector<std::string> environment = child_environment(options);
   const std::vector<char*> argv = pointers(command);
   const std::vector<char*> env = pointers(environment);
+  std::optional<FileRules> rules;
+  if (options.file_access) rules.emplace(*options.file_access);
+  if (options.max_output_bytes > 0 && !options.output_file.empty()) {
+    output_ = std::make_unique<BoundedOutput>(options.output_file, options.max_output_bytes);
+  }
+  adopt_orphans();
   int error_pipe[2];
   if (::pipe2(error_pipe, O_CLOEXEC) != 0) {
     throw Error("cannot start " + command[0] + ": " + std::strerror(errno));
   }
   const pid_t parent = ::getpid();
   pid_ = ::fork();
-  if (pid_ == 0)
+  if (pid_ == 0) {
     become(options, const_cast<char**>(argv.data()), const_cast<char**>(env.data()), error_pipe[1],
-           parent);
+           parent, output_ ? output_->write_end() : -1, rules ? &*rules : nullptr);
+  }
   ::close(error_pipe[1]);
+  if (output_) output_->close_write_end();
   int error = pid_ < 0 ? errno : 0;
   if (pid_ > 0) {
-    ::setpgid(pid_, pid_);
     ssize_t count;
     while ((count = ::read(error_pipe[0], &error, sizeof error)) < 0 && errno == EINTR) {
     }
@@ -105,10 +125,14 @@ ChildProcess::ChildProcess(const ChildOptions& options) {
     pid_ = -1;
     throw Error("cannot start " + command[0] + ": " + std::strerror(error));
   }
+  own_children().insert(pid_);
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), status_(std::move(other.status_)) {}
+    : pid_(std::exchange(other.pid_, -1)),
+      status_(std::move(other.status_)),
+      output_(std::move(other.output_)),
+      orphans_ended_(other.orphans_ended_) {}
 
 ChildProcess::~ChildProcess() {
   if (pid_ > 0 && !status_) stop(milliseconds(0));
@@ -118,13 +142,20 @@ std::optional<ExitStatus> ChildProcess::poll() {
   if (status_ || pid_ <= 0) return status_;
   int status = 0;
   const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
-  if (ended == pid_) {
-    status_.emplace();
-    if (WIFEXITED(status)) status_->code = WEXITSTATUS(status);
-    if (WIFSIGNALED(status)) status_->signal = WTERMSIG(status);
-    ::kill(-pid_, SIGKILL);  // grandchildren that outlived it
-  }
+  if (ended != pid_) return std::nullopt;
+  ExitStatus result;
+  if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
+  end_with(result);
   return status_;
+}
+
+void ChildProcess::end_with(const ExitStatus& status) {
+  ::kill(-pid_, SIGKILL);  // those of its group that outlived it
+  own_children().erase(pid_);
+  orphans_ended_ = end_orphans(own_children());
+  if (output_) output_->finish();
+  status_ = status;
 }
 
 std::optional<ExitStatus> ChildProcess::wait_for(milliseconds limit) {
@@ -150,8 +181,7 @@ ExitStatus ChildProcess::stop(milliseconds grace) {
       wait_for(grace);
     }
     ::kill(-pid_, SIGKILL);
-    while (!wait_for(std::chrono::seconds(1))) {
-    }
+    if (!wait_for(kPatienceAfterKill)) end_with({});
     status_->was_stopped = true;
   }
   return *status_;

@@ -1,5 +1,13 @@
 #pragma once
-// A child in its own process group whose output goes to a file (a pipe nobody reads would stop it).
+// A child in its own session whose output goes to a file (a pipe nobody reads would stop it).
+//
+// What ends with it: its process group, and everything it started that lost its parent, whether it
+// left the group, opened a session of its own or forked twice: this process adopts the orphans of
+// all its children (base/processes.h) and ends them as soon as one of its children has ended. While
+// another child runs, that takes what this other one orphaned too: a child must not rely on
+// daemons. If this process dies by any cause, the kernel kills the child itself (PR_SET_PDEATHSIG),
+// but not orphans: processes_with() finds those at the next start. Not covered: work handed to a
+// service outside (cron, systemd), and a process stuck in the kernel, which no signal ends.
 
 #include <sys/types.h>
 
@@ -7,9 +15,13 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "base/bounded_output.h"
+#include "base/file_access.h"
 
 namespace windtunnel::base {
 
@@ -18,11 +30,15 @@ struct ChildOptions {
   std::vector<std::string> command;
   /// Receives stdout and stderr, appended. Empty: both are dropped.
   std::filesystem::path output_file = {};
+  /// At most so much of them (bounded_output.h); 0: all.
+  int64_t max_output_bytes = 0;
   std::filesystem::path working_folder = {};
   /// Added to, or replacing, the inherited environment.
   std::map<std::string, std::string> environment = {};
   /// Taken out of the inherited environment, e.g. the name of an API key's variable.
   std::vector<std::string> without_environment = {};
+  /// What it may do with files; everything if absent. Needs can_restrict_files().
+  std::optional<FileAccess> file_access = {};
 };
 
 struct ExitStatus {
@@ -37,8 +53,7 @@ struct ExitStatus {
   std::string text() const;
 };
 
-/// A running child. Destroying it kills its whole group at once; if this process dies by any cause,
-/// the kernel kills the child too (PR_SET_PDEATHSIG), so nothing is left holding a device.
+/// A running child. Destroying it kills it and all it left at once.
 class ChildProcess {
  public:
   /// Errors: Error naming the program if it cannot be started.
@@ -54,12 +69,19 @@ class ChildProcess {
   std::optional<ExitStatus> wait_for(std::chrono::milliseconds limit);
   /// TERM to the group, without waiting.
   void ask_to_stop();
-  /// TERM to the group, `grace`, then KILL to the group. Returns when it has ended.
+  /// TERM to the group, `grace`, then KILL to the group. Returns when it has ended, or half a
+  /// minute after KILL: then with neither code nor signal.
   ExitStatus stop(std::chrono::milliseconds grace);
+  /// Orphans that were ended with it.
+  int orphans_ended() const { return orphans_ended_; }
 
  private:
+  void end_with(const ExitStatus& status);
+
   pid_t pid_ = -1;
   std::optional<ExitStatus> status_;
+  std::unique_ptr<BoundedOutput> output_;
+  int orphans_ended_ = 0;
 };
 
 /// Runs a child to its end. `deadline` counts from now; when it passes, or when `keep_going`

@@ -18,15 +18,6 @@ namespace windtunnel::base {
 namespace fs = std::filesystem;
 namespace {
 
-[[noreturn]] void fail(const std::string& what, const fs::path& file, int error) {
-  std::string text = "cannot " + what + " " + file.string() + ": " + std::strerror(error);
-  if (error == ENOSPC) {
-    text += " (" + format_count(static_cast<double>(free_bytes(file))) +
-            "B free); free some space and run the same command again";
-  }
-  throw Error(text);
-}
-
 /// A file descriptor that closes itself.
 struct Descriptor {
   int fd;
@@ -37,15 +28,16 @@ struct Descriptor {
 
 void sync_path(const fs::path& path) {
   const Descriptor descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (descriptor.fd < 0) fail("open", path, errno);
+  if (descriptor.fd < 0) throw_file_error("open", path, errno);
   // Some file systems refuse fsync on a folder; the rename is still atomic there.
-  if (::fsync(descriptor.fd) != 0 && errno != EINVAL && errno != EROFS) fail("sync", path, errno);
+  if (::fsync(descriptor.fd) != 0 && errno != EINVAL && errno != EROFS)
+    throw_file_error("sync", path, errno);
 }
 
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) fail("make folder", folder, error.value());
+  if (error) throw_file_error("make folder", folder, error.value());
 }
 
 void write_all(int fd, std::string_view content, const fs::path& file) {
@@ -53,7 +45,7 @@ void write_all(int fd, std::string_view content, const fs::path& file) {
     const ssize_t written = ::write(fd, content.data(), content.size());
     if (written < 0) {
       if (errno == EINTR) continue;
-      fail("write", file, errno);
+      throw_file_error("write", file, errno);
     }
     content.remove_prefix(static_cast<size_t>(written));
   }
@@ -61,9 +53,16 @@ void write_all(int fd, std::string_view content, const fs::path& file) {
 
 }  // namespace
 
+void throw_file_error(const std::string& what, const fs::path& file, int error) {
+  const std::string text = "cannot " + what + " " + file.string() + ": " + std::strerror(error);
+  if (error != ENOSPC && error != EDQUOT) throw Error(text);
+  throw DiskFull(text + " (" + format_count(static_cast<double>(free_bytes(file))) +
+                 "B free); free some space and run the same command again");
+}
+
 std::string read_file(const fs::path& file) {
   const Descriptor descriptor{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (descriptor.fd < 0) fail("read", file, errno);
+  if (descriptor.fd < 0) throw_file_error("read", file, errno);
   std::string content;
   std::error_code ignored;
   const auto size = fs::file_size(file, ignored);
@@ -74,7 +73,7 @@ std::string read_file(const fs::path& file) {
     if (count == 0) return content;
     if (count < 0) {
       if (errno == EINTR) continue;
-      fail("read", file, errno);
+      throw_file_error("read", file, errno);
     }
     content.append(block, static_cast<size_t>(count));
   }
@@ -93,10 +92,11 @@ void write_file_atomic(const fs::path& file, std::string_view content) {
   try {
     const Descriptor descriptor{
         ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
-    if (descriptor.fd < 0) fail("write", file, errno);
+    if (descriptor.fd < 0) throw_file_error("write", file, errno);
     write_all(descriptor.fd, content, file);
-    if (::fsync(descriptor.fd) != 0) fail("sync", file, errno);
-    if (::rename(temporary.c_str(), file.c_str()) != 0) fail("rename into", file, errno);
+    if (::fsync(descriptor.fd) != 0) throw_file_error("sync", file, errno);
+    if (::rename(temporary.c_str(), file.c_str()) != 0)
+      throw_file_error("rename into", file, errno);
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;
@@ -128,7 +128,8 @@ void write_file_atomic(const fs::path& file, const std::function<void(const fs::
   try {
     write(temporary);
     sync_path(temporary);
-    if (::rename(temporary.c_str(), file.c_str()) != 0) fail("rename into", file, errno);
+    if (::rename(temporary.c_str(), file.c_str()) != 0)
+      throw_file_error("rename into", file, errno);
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;
@@ -159,8 +160,10 @@ void replace_folder(const fs::path& temporary, const fs::path& final_name) {
   // first, and a kill between the two renames leaves it under its ".tmp-" name.
   const fs::path old = final_name.string() + ".tmp-old-" + std::to_string(::getpid());
   const bool had_old = fs::exists(final_name);
-  if (had_old && ::rename(final_name.c_str(), old.c_str()) != 0) fail("rename", final_name, errno);
-  if (::rename(temporary.c_str(), final_name.c_str()) != 0) fail("rename into", final_name, errno);
+  if (had_old && ::rename(final_name.c_str(), old.c_str()) != 0)
+    throw_file_error("rename", final_name, errno);
+  if (::rename(temporary.c_str(), final_name.c_str()) != 0)
+    throw_file_error("rename into", final_name, errno);
   sync_parent();
   if (had_old) fs::remove_all(old);
 }
@@ -224,7 +227,7 @@ FolderLock::FolderLock(const fs::path& folder) {
   fs::create_directories(folder);
   const fs::path file = folder / ".lock";
   descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) fail("lock", folder, errno);
+  if (descriptor_ < 0) throw_file_error("lock", folder, errno);
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
     char holder[32] = {};
     const ssize_t count = ::read(descriptor_, holder, sizeof holder - 1);

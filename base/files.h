@@ -9,13 +9,27 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 namespace windtunnel::base {
+
+/// The disk is full, or this user's share of it. The message says how much is free.
+struct DiskFull : Error {
+  using Error::Error;
+};
+
+/// Exit code of a program that ended by DiskFull; the others are in error.h.
+inline constexpr int kExitDiskFull = 3;
+
+/// The system's reason as an exception: DiskFull or Error, "cannot WHAT FILE: reason".
+[[noreturn]] void throw_file_error(const std::string& what, const std::filesystem::path& file,
+                                   int error);
 
 /// The whole content, byte for byte. Errors: Error naming the file and the system's reason.
 std::string read_file(const std::filesystem::path& file);
 
 /// Temporary name, write, fsync, rename, fsync of the folder. The folder is made if absent.
-/// Errors: Error naming the file and the system's reason; on a full disk it says how much is free.
+/// Errors: Error naming the file and the system's reason, DiskFull if that is a full disk.
 /// The old content stays and the temporary file is removed.
 void write_file_atomic(const std::filesystem::path& file, std::string_view content);
 

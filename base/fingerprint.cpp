@@ -1,6 +1,7 @@
 #include "base/fingerprint.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include <fstream>
 #include <memory>
@@ -10,6 +11,16 @@
 
 namespace windtunnel::base {
 namespace {
+
+std::string hex_digits(const unsigned char* bytes, unsigned int size) {
+  static const char* const digits = "0123456789abcdef";
+  std::string text;
+  for (unsigned int i = 0; i < size; ++i) {
+    text += digits[bytes[i] >> 4];
+    text += digits[bytes[i] & 15];
+  }
+  return text;
+}
 
 class Sha256 {
  public:
@@ -23,13 +34,7 @@ class Sha256 {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int size = 0;
     EVP_DigestFinal_ex(context_.get(), digest, &size);
-    static const char* const digits = "0123456789abcdef";
-    std::string text;
-    for (unsigned int i = 0; i < size; ++i) {
-      text += digits[digest[i] >> 4];
-      text += digits[digest[i] & 15];
-    }
-    return text;
+    return hex_digits(digest, size);
   }
 
  private:
@@ -57,6 +62,16 @@ std::string sha256(std::string_view bytes) {
   Sha256 hash;
   hash.update(bytes);
   return hash.hex();
+}
+
+std::string hmac_sha256(std::string_view key, std::string_view text) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  check(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+             reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest,
+             &size) != nullptr,
+        "HMAC unavailable");
+  return hex_digits(digest, size);
 }
 
 std::string sha256_of_file(const std::filesystem::path& file) {

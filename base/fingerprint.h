@@ -12,6 +12,9 @@ namespace windtunnel::base {
 /// SHA-256 as 64 lower-case hex digits.
 std::string sha256(std::string_view bytes);
 
+/// HMAC-SHA256 of a text under a key, as 64 lower-case hex digits (RFC 2104).
+std::string hmac_sha256(std::string_view key, std::string_view text);
+
 /// SHA-256 of a file's content, read in blocks. Errors: Error naming the file.
 std::string sha256_of_file(const std::filesystem::path& file);
 

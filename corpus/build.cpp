@@ -20,7 +20,7 @@ using base::Json;
 namespace {
 
 /// Goes up when extraction or splitting gives other text from the same files.
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 /// Share of the tokenizer's time that goes into counting pieces; merging is the rest.
 constexpr double kCountingShare = 0.8;
@@ -82,6 +82,11 @@ void require_intact(const fs::path& folder, const CorpusManifest& manifest) {
   }
   if (base::sha256_of_file(folder / "validation.text") != manifest.validation_text_sha256) {
     throw Error((folder / "validation.text").string() + " has changed");
+  }
+  if (!manifest.locked) return;
+  const fs::path locked = text_file(folder, Split::kLocked);
+  if (base::sha256_of_file(locked) != manifest.locked_text_sha256) {
+    throw Error(locked.string() + " has changed");
   }
 }
 
@@ -160,10 +165,22 @@ Tokenizer make_tokenizer(const std::vector<Document>& documents, int64_t vocabul
 void clear_packed(const fs::path& folder) {
   fs::remove(folder / "manifest.json");
   std::vector<fs::path> old;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".tokens") old.push_back(entry.path());
+  std::error_code absent;
+  for (const fs::path& place : {folder, folder / kLockedFolder}) {
+    for (const auto& entry : fs::directory_iterator(place, absent)) {
+      if (entry.path().extension() == ".tokens") old.push_back(entry.path());
+    }
   }
   for (const fs::path& file : old) fs::remove(file);
+}
+
+/// Returns its hash.
+std::string write_text(const std::vector<Document>& documents, const fs::path& folder,
+                       Split split) {
+  std::string text;
+  for (const Document& document : documents) text += document.text;
+  base::write_file_atomic(text_file(folder, split), text);
+  return base::sha256(text);
 }
 
 CorpusManifest pack(const CorpusRecipe& recipe, const SplitPlan& plan, const Tokenizer& tokenizer,
@@ -180,10 +197,16 @@ CorpusManifest pack(const CorpusRecipe& recipe, const SplitPlan& plan, const Tok
   manifest.validation =
       pack_split(plan.validation, tokenizer, recipe, folder, "validation", [](auto&&...) {});
   manifest.train = pack_split(plan.train, tokenizer, recipe, folder, "train", progress);
-  std::string text;
-  for (const Document& document : plan.validation) text += document.text;
-  manifest.validation_text_sha256 = base::sha256(text);
-  base::write_file_atomic(folder / "validation.text", text);
+  manifest.validation_text_sha256 = write_text(plan.validation, folder, Split::kValidation);
+  if (!plan.locked.empty()) {
+    SplitEntry locked = pack_split(plan.locked, tokenizer, recipe, folder / kLockedFolder,
+                                   name_of(Split::kLocked), [](auto&&...) {});
+    for (ShardEntry& shard : locked.shards) {
+      shard.file = std::string(kLockedFolder) + "/" + shard.file;
+    }
+    manifest.locked = std::move(locked);
+    manifest.locked_text_sha256 = write_text(plan.locked, folder, Split::kLocked);
+  }
   base::write_json(folder / "sources.json", description);
   base::write_json(folder / "manifest.json", base::to_json(manifest));
   return manifest;

@@ -45,6 +45,11 @@ struct CorpusRecipe {
   /// At most this many validation bytes are kept (whole documents), 0: no limit. Evaluation reads
   /// all. Held-out documents beyond the limit are in neither split.
   int64_t max_validation_bytes = 400'000;
+  /// Share of documents that are locked away, chosen as those for validation are. 0: none. At least
+  /// one of three or more different documents is locked.
+  double locked_fraction = 0.01;
+  /// As max_validation_bytes.
+  int64_t max_locked_bytes = 400'000;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
@@ -61,6 +66,15 @@ struct CorpusRecipe {
            .exclusive_maximum = 1});
     visit("max_validation_bytes", self.max_validation_bytes,
           {.help = "limit of the validation text, whole documents; 0: none",
+           .unit = "bytes",
+           .minimum = 0});
+    visit("locked_fraction", self.locked_fraction,
+          {.help = "share of documents for a split that is scored only by windtunnel evaluate "
+                   "--split locked; 0: none",
+           .minimum = 0,
+           .exclusive_maximum = 1});
+    visit("max_locked_bytes", self.max_locked_bytes,
+          {.help = "limit of the locked text, whole documents; 0: none",
            .unit = "bytes",
            .minimum = 0});
   }

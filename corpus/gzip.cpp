@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -13,6 +14,9 @@ namespace {
 
 /// Window bits of zlib for "gzip header expected".
 constexpr int kGzipWindow = 15 + 16;
+
+/// Enough to tell how compressible a text is, in a fraction of a second.
+constexpr size_t kDeflatedBytes = 4 << 20;
 
 /// All members, one after the other. False if the data is no whole gzip stream.
 bool inflate_all(const std::string& packed, std::string& content) {
@@ -59,6 +63,19 @@ std::string read_source_file(const std::filesystem::path& file) {
                       file.string() + "'");
   }
   return content;
+}
+
+double deflated_bits_per_byte(const std::filesystem::path& file) {
+  std::string text = base::read_file(file);
+  if (text.empty()) throw base::Error(file.string() + " is empty: there is nothing to compress");
+  text.resize(std::min(text.size(), kDeflatedBytes));
+  uLongf size = compressBound(text.size());
+  std::vector<Bytef> compressed(size);
+  const int status =
+      compress2(compressed.data(), &size, reinterpret_cast<const Bytef*>(text.data()), text.size(),
+                Z_BEST_COMPRESSION);
+  base::check(status == Z_OK, "deflate failed on a buffer that was large enough");
+  return 8.0 * static_cast<double>(size) / static_cast<double>(text.size());
 }
 
 }  // namespace windtunnel::corpus

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -81,18 +82,36 @@ std::vector<Document> limited_sample(std::vector<Document> documents, int64_t ma
   return kept;
 }
 
+/// The lowest hash that is not held out for validation; "" if there is to be no locked split.
+template <class IsHeldOut>
+std::string lowest_locked(const std::vector<Document>& documents, const CorpusRecipe& recipe,
+                          const IsHeldOut& is_held_out) {
+  if (recipe.locked_fraction == 0) return {};
+  std::set<std::string> others;
+  for (const Document& document : documents) {
+    if (!is_held_out(document.hash)) others.insert(document.hash);
+  }
+  // One of them must be left to train on.
+  return others.size() < 2 ? std::string() : *others.begin();
+}
+
 }  // namespace
 
 SplitPlan plan_splits(const std::vector<Document>& documents, const CorpusRecipe& recipe) {
   base::check(!documents.empty(), "nothing to split");
   std::string lowest = documents[0].hash;
   for (const Document& document : documents) lowest = std::min(lowest, document.hash);
+  const auto is_held_out = [&](const std::string& hash) {
+    return hash_fraction(hash) < recipe.validation_fraction || hash == lowest;
+  };
+  const std::string first_locked = lowest_locked(documents, recipe, is_held_out);
+  const double end = recipe.validation_fraction + recipe.locked_fraction;
   SplitPlan plan;
-  std::vector<Document> held_out;
+  std::vector<Document> held_out, locked;
   for (const Document& document : documents) {
-    const bool is_held_out =
-        hash_fraction(document.hash) < recipe.validation_fraction || document.hash == lowest;
-    (is_held_out ? held_out : plan.train).push_back(document);
+    const bool is_locked = !first_locked.empty() &&
+                           (hash_fraction(document.hash) < end || document.hash == first_locked);
+    (is_held_out(document.hash) ? held_out : is_locked ? locked : plan.train).push_back(document);
   }
   if (plan.train.empty()) {
     throw Error("the corpus '" + recipe.name + "' has " +
@@ -108,6 +127,13 @@ SplitPlan plan_splits(const std::vector<Document>& documents, const CorpusRecipe
     throw Error("the validation split of '" + recipe.name + "' is empty: max_validation_bytes = " +
                 std::to_string(recipe.max_validation_bytes) +
                 " is less than any held-out document has; raise it");
+  }
+  const bool wants_locked = !locked.empty();
+  plan.locked = limited_sample(std::move(locked), recipe.max_locked_bytes);
+  if (wants_locked && plan.locked.empty()) {
+    throw Error("the locked split of '" + recipe.name +
+                "' is empty: max_locked_bytes = " + std::to_string(recipe.max_locked_bytes) +
+                " is less than any locked document has; raise it, or set locked_fraction to 0");
   }
   return plan;
 }

@@ -22,6 +22,7 @@ std::string CorpusManifest::fingerprint() const {
   for (const auto& [key, split] : {std::pair{"train", &train}, {"validation", &validation}}) {
     for (const ShardEntry& shard : split->shards) data[key].push_back(shard.sha256);
   }
+  if (locked) data["locked_text"] = locked_text_sha256;
   return base::fingerprint(data);
 }
 
@@ -34,6 +35,35 @@ CorpusManifest read_manifest(const fs::path& folder) {
   }
   const base::Json json = base::read_json(file);
   return base::from_json<CorpusManifest>(json, file.string());
+}
+
+std::string name_of(Split split) {
+  switch (split) {
+    case Split::kTrain:
+      return "train";
+    case Split::kValidation:
+      return "validation";
+    case Split::kLocked:
+      return "locked";
+  }
+  throw std::logic_error("internal error: no such split");
+}
+
+fs::path text_file(const fs::path& folder, Split split) {
+  const std::string name = name_of(split) + ".text";
+  return split == Split::kLocked ? folder / kLockedFolder / name : folder / name;
+}
+
+const SplitEntry& split_of(const CorpusManifest& manifest, Split split, const fs::path& folder) {
+  if (split == Split::kTrain) return manifest.train;
+  if (split == Split::kValidation) return manifest.validation;
+  if (!manifest.locked) {
+    throw Error("corpus " + folder.string() +
+                " has no locked split: an earlier version built it, its recipe has "
+                "locked_fraction = 0, or it has fewer than three documents; remove the folder and "
+                "build it again with windtunnel corpus, then train again");
+  }
+  return *manifest.locked;
 }
 
 struct TokenStream::Parts {
@@ -72,8 +102,8 @@ struct TokenStream::Parts {
 TokenStream::TokenStream(const fs::path& folder, Split split, bool verify_hashes)
     : parts_(std::make_unique<Parts>()) {
   const CorpusManifest manifest = read_manifest(folder);
-  const SplitEntry& entry = split == Split::kTrain ? manifest.train : manifest.validation;
-  const std::string name = split == Split::kTrain ? "training" : "validation";
+  const SplitEntry& entry = split_of(manifest, split, folder);
+  const std::string name = split == Split::kTrain ? "training" : name_of(split);
   const std::string rebuild =
       "; remove the folder " + folder.string() + " and build the corpus again";
   parts_->bytes_per_id = manifest.bytes_per_id;

@@ -7,6 +7,9 @@
 //                             each document starts with the begin-of-document token
 //   validation-00000.tokens
 //   validation.text           the raw bytes of the validation documents, one after the other
+//   locked/                   a third split, for the last word: locked-00000.tokens, locked.text,
+//                             locked.documents.jsonl, accesses.jsonl (locked_split.h). No training
+//                             or research reads it
 //   train.documents.jsonl, validation.documents.jsonl
 //                             a line per document in stream order: domain, file, bytes, tokens
 //   sources.json              what it was made from: the recipe, and the hash of every source
@@ -14,6 +17,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,6 +68,9 @@ struct CorpusManifest {
   SplitEntry validation;
   /// SHA-256 of validation.text.
   std::string validation_text_sha256;
+  /// Absent in corpora of earlier versions and where no documents were left for it.
+  std::optional<SplitEntry> locked;
+  std::string locked_text_sha256;
 
   /// Identifies the data of a run (tokens and validation text, not where they came from): runs with
   /// different ones are not comparable.
@@ -80,13 +87,28 @@ struct CorpusManifest {
     visit("train", self.train, {.help = "training split"});
     visit("validation", self.validation, {.help = "validation split"});
     visit("validation_text_sha256", self.validation_text_sha256, {.help = "of validation.text"});
+    visit("locked", self.locked, {.help = "split that is scored only when asked for"});
+    visit("locked_text_sha256", self.locked_text_sha256, {.help = "of locked/locked.text"});
   }
 };
 
 /// Errors: Error naming the folder if it holds no complete corpus, with the command that makes one.
 CorpusManifest read_manifest(const std::filesystem::path& folder);
 
-enum class Split { kTrain, kValidation };
+enum class Split { kTrain, kValidation, kLocked };
+
+/// "train", "validation", "locked": of its files too.
+std::string name_of(Split split);
+
+/// Folder of the locked split in a corpus.
+inline constexpr const char* kLockedFolder = "locked";
+
+/// The raw bytes of a held-out split.
+std::filesystem::path text_file(const std::filesystem::path& folder, Split split);
+
+/// Errors: Error with what to do if the corpus has no locked split.
+const SplitEntry& split_of(const CorpusManifest& manifest, Split split,
+                           const std::filesystem::path& folder);
 
 /// The token ids of one split, memory-mapped; shared and read-only.
 class TokenStream {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "corpus/build.h"
 #include "corpus/extractor.h"
 
@@ -64,6 +65,10 @@ void require_valid(const CorpusRecipe& recipe, const std::string& subject) {
   base::require_valid(base::to_json(recipe), base::schema_of<CorpusRecipe>(), subject);
   std::vector<base::Problem> problems;
   if (recipe.sources.empty()) problems.push_back({"sources", "[]", "needs at least one source"});
+  if (recipe.validation_fraction + recipe.locked_fraction >= 1) {
+    problems.push_back({"locked_fraction", base::format_number(recipe.locked_fraction),
+                        "must leave documents to train on: with validation_fraction below 1"});
+  }
   for (size_t i = 0; i < recipe.sources.size(); ++i) {
     const SourceConfig& source = recipe.sources[i];
     const std::string path = "sources." + std::to_string(i);

@@ -4,6 +4,8 @@
 
 #include "base/clock.h"
 #include "evaluation/layer_health.h"
+#include "evaluation/logits.h"
+#include "evaluation/probes.h"
 #include "evaluation/token_nats.h"
 
 namespace windtunnel::evaluation {
@@ -51,6 +53,11 @@ study::EvaluationResult evaluate(model::LanguageModel& model, const ScoredText& 
   result.documents = text.documents();
   result.validation_text_sha256 = text.sha256;
   result.router_health = router_health(model);
+  const auto predict = [&](const torch::Tensor& tokens_BT) {
+    return logits_of(model, tokens_BT, rows);
+  };
+  result.probes =
+      probe(predict, text, nats, model.config().context_tokens, model.config().vocabulary_size);
   result.seconds = base::monotonic_seconds() - start;
   return result;
 }

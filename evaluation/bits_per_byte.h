@@ -12,7 +12,8 @@ namespace windtunnel::evaluation {
 /// total_nats / ln 2 / bytes.
 double bits_per_byte(double total_nats, int64_t bytes);
 
-/// Scores the text and reads the router health over it. Fills in everything but weights_sha256.
+/// Scores the text, reads the router health over it and tries the model (probes.h). Fills in
+/// everything but weights_sha256.
 ///
 /// The nats are summed in double precision in the order of the text, so the sum does not depend on
 /// how windows were put together. Special tokens are in neither sum. The source's figure takes the

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/fingerprint.h"
+#include "corpus/locked_split.h"
 #include "corpus/packed_corpus.h"
 #include "evaluation/source_bytes.h"
 
@@ -20,7 +21,7 @@ int64_t bytes_of_tokens(const ScoredText& text, const corpus::Tokenizer& tokeniz
 
 /// Every document starts with the one special token it has.
 void check_special_tokens(const ScoredText& text, const corpus::Tokenizer& tokenizer,
-                          const fs::path& folder) {
+                          const std::string& name, const fs::path& folder) {
   int64_t special = 0;
   for (const int32_t token : text.tokens) special += tokenizer.is_special(token) ? 1 : 0;
   for (int64_t i = 0; i < text.documents(); ++i) {
@@ -28,35 +29,49 @@ void check_special_tokens(const ScoredText& text, const corpus::Tokenizer& token
     if (first != tokenizer.begin_of_document()) special = -1;
   }
   if (special != text.documents()) {
-    throw base::Error("the validation split of " + folder.string() +
+    throw base::Error("the " + name + " split of " + folder.string() +
                       " must have one special token in front of each document and no other; build "
                       "the corpus again");
   }
 }
 
-}  // namespace
-
-ScoredText validation_text(const fs::path& corpus_folder, const corpus::Tokenizer& tokenizer) {
-  const corpus::TokenStream stream(corpus_folder, corpus::Split::kValidation, true);
+/// Tokens of a split, checked against its raw bytes.
+ScoredText text_of_split(const fs::path& corpus_folder, corpus::Split split,
+                         const corpus::Tokenizer& tokenizer) {
+  const std::string name = corpus::name_of(split);
+  const corpus::TokenStream stream(corpus_folder, split, true);
   ScoredText text;
   text.document_starts = stream.document_starts();
   text.tokens.reserve(static_cast<size_t>(stream.size()));
   for (int64_t i = 0; i < stream.size(); ++i) text.tokens.push_back(stream[i]);
   if (text.documents() < 1 || text.scored_tokens() < 1) {
-    throw base::Error("corpus " + corpus_folder.string() +
-                      " has no validation tokens; build it with a larger validation_fraction");
+    throw base::Error("corpus " + corpus_folder.string() + " has no " + name +
+                      " tokens; build it with a larger " + name + "_fraction");
   }
-  check_special_tokens(text, tokenizer, corpus_folder);
-  const std::string raw = base::read_file(corpus_folder / "validation.text");
+  check_special_tokens(text, tokenizer, name, corpus_folder);
+  const fs::path file = corpus::text_file(corpus_folder, split);
+  const std::string raw = base::read_file(file);
   text.bytes = static_cast<int64_t>(raw.size());
   text.sha256 = base::sha256(raw);
   text.source_bytes = source_byte_lengths(tokenizer);
   if (const int64_t bytes = bytes_of_tokens(text, tokenizer); bytes != text.bytes) {
-    throw base::Error("the validation tokens of " + corpus_folder.string() + " stand for " +
-                      std::to_string(bytes) + " bytes, but validation.text has " +
+    throw base::Error("the " + name + " tokens of " + corpus_folder.string() + " stand for " +
+                      std::to_string(bytes) + " bytes, but " + file.filename().string() + " has " +
                       std::to_string(text.bytes) + "; build the corpus again");
   }
   return text;
+}
+
+}  // namespace
+
+ScoredText validation_text(const fs::path& corpus_folder, const corpus::Tokenizer& tokenizer) {
+  return text_of_split(corpus_folder, corpus::Split::kValidation, tokenizer);
+}
+
+ScoredText locked_text(const fs::path& corpus_folder, const corpus::Tokenizer& tokenizer,
+                       const std::string& who, const std::string& run) {
+  corpus::count_locked_access(corpus_folder, who, run);
+  return text_of_split(corpus_folder, corpus::Split::kLocked, tokenizer);
 }
 
 ScoredText text_of_file(const fs::path& file, const corpus::Tokenizer& tokenizer) {

@@ -33,6 +33,13 @@ struct ScoredText {
 ScoredText validation_text(const std::filesystem::path& corpus_folder,
                            const corpus::Tokenizer& tokenizer);
 
+/// The locked split of a corpus. Every call is an access that corpus/locked_split.h counts, in the
+/// name of `who` and for `run`, before anything is read.
+/// Errors: as validation_text; Error that says what to do if the corpus has no locked split.
+ScoredText locked_text(const std::filesystem::path& corpus_folder,
+                       const corpus::Tokenizer& tokenizer, const std::string& who,
+                       const std::string& run);
+
 /// A file as one document, whatever bytes it holds. Errors: Error if it is missing or empty.
 ScoredText text_of_file(const std::filesystem::path& file, const corpus::Tokenizer& tokenizer);
 

@@ -6,15 +6,6 @@
 #include "kernels/cross_entropy.h"
 
 namespace windtunnel::evaluation {
-namespace {
-
-using torch::Tensor;
-
-/// `length` inputs from text.tokens[first]; the targets are the tokens after each.
-struct Window {
-  int64_t first = 0;
-  int64_t length = 0;
-};
 
 std::vector<Window> windows_of(const ScoredText& text, int64_t context) {
   std::vector<Window> windows;
@@ -28,6 +19,10 @@ std::vector<Window> windows_of(const ScoredText& text, int64_t context) {
                    [](const Window& a, const Window& b) { return a.length > b.length; });
   return windows;
 }
+
+namespace {
+
+using torch::Tensor;
 
 /// Negative log-probabilities [rows, columns] of the targets.
 Tensor score(model::LanguageModel& model, const Tensor& inputs, const Tensor& targets) {

@@ -9,6 +9,16 @@
 
 namespace windtunnel::evaluation {
 
+/// `length` inputs from text.tokens[first]; the targets are the tokens after each.
+struct Window {
+  int64_t first = 0;
+  int64_t length = 0;
+};
+
+/// The windows of a text, which cover every token that is predicted exactly once; the longest
+/// first.
+std::vector<Window> windows_of(const ScoredText& text, int64_t context);
+
 /// Negative log-probability of every token of `text` given the tokens of its document before it, in
 /// the order of text.tokens; 0 for the begin-of-document tokens, which are never predicted.
 ///

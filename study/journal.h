@@ -87,6 +87,9 @@ struct Reservation {
   std::optional<double> settled;
 };
 
+/// Kind of the event that says that the locked split of the corpus was scored.
+inline constexpr const char* kLockedAccessEvent = "locked_access";
+
 class Journal {
  public:
   /// Opens or makes the journal. `read_only` never writes and does not make one.

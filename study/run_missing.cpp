@@ -20,8 +20,7 @@ std::vector<RunRecord> run_missing(const std::vector<PlannedRun>& plan, Journal&
       continue;
     }
     // Killed between record.json and the journal: the run happened and counts once.
-    const std::optional<RunRecord> written =
-        known ? read_record(study / "runs" / id) : std::nullopt;
+    const std::optional<RunRecord> written = known ? read_sealed_record(study, id) : std::nullopt;
     if (written && written->seed == planned.request.config.train.seed &&
         written->config_fingerprint == config_fingerprint(planned.request.config)) {
       journal.finish_run(*written);

@@ -17,8 +17,8 @@ struct PlannedRun {
 };
 
 /// Runs what is missing of `plan`, as many at once as the runner has slots. Finished runs are taken
-/// from the journal; one whose record.json was written but not yet journalled is adopted; the rest
-/// is started, in order. Returns the records in the order of the plan.
+/// from the journal; one whose record.json was written (record_file.h) but not yet journalled is
+/// adopted; the rest is started, in order. Returns the records in the order of the plan.
 ///
 /// `on_tick` is called several times a second while something runs, for progress and to end runs
 /// early.

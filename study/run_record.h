@@ -8,6 +8,7 @@
 //   train.json        TrainResult, written by the trainer at its end
 //   evaluation.json   EvaluationResult, written by the evaluating process
 //   record.json       RunRecord, written last by the control program
+//   record.seal       proof of that (record_file.h)
 
 #include <map>
 #include <optional>
@@ -15,12 +16,17 @@
 #include <vector>
 
 #include "base/config.h"
+#include "study/job_report.h"
+#include "study/probe_result.h"
 
 namespace windtunnel::study {
 
 /// How a run ended. Stored by name; the names are a stable interface.
-///   completed  diverged  out_of_memory  timed_out  crashed  interrupted  refused  aborted
+///   completed  diverged  out_of_memory  timed_out  crashed  interrupted  refused  disk_full
+///   quarantined  aborted
 /// "refused": the configuration asks for what this machine or corpus cannot give.
+/// "quarantined": trained and scored, but the score cannot be trusted; the message says why, and
+/// there is no score.
 namespace outcome {
 inline constexpr const char* kCompleted = "completed";
 inline constexpr const char* kDiverged = "diverged";
@@ -29,6 +35,8 @@ inline constexpr const char* kTimedOut = "timed_out";
 inline constexpr const char* kCrashed = "crashed";
 inline constexpr const char* kInterrupted = "interrupted";
 inline constexpr const char* kRefused = "refused";
+inline constexpr const char* kDiskFull = "disk_full";
+inline constexpr const char* kQuarantined = "quarantined";
 /// Given up by a criterion that was written before it ran.
 inline constexpr const char* kAborted = "aborted";
 }  // namespace outcome
@@ -175,6 +183,8 @@ struct EvaluationResult {
   std::string weights_sha256;
   std::string validation_text_sha256;
   std::vector<LayerHealth> router_health;
+  /// Absent in records of earlier versions.
+  std::optional<ProbeResult> probes;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
@@ -192,6 +202,7 @@ struct EvaluationResult {
     visit("validation_text_sha256", self.validation_text_sha256,
           {.help = "of the text that was scored"});
     visit("router_health", self.router_health, {.help = "per expert layer, over the text"});
+    visit("probes", self.probes, {.help = "whether these are log-probabilities of a causal model"});
   }
 };
 
@@ -212,6 +223,7 @@ struct RunRecord {
   double flops_per_token_objectives = 0;
   TrainResult train;
   std::optional<EvaluationResult> evaluation;
+  JobReport job;
   std::string started_at;
   double wall_seconds = 0;
 
@@ -241,6 +253,7 @@ struct RunRecord {
           {.help = "of training objectives, beside the model's"});
     visit("train", self.train, {.help = "what the trainer reported"});
     visit("evaluation", self.evaluation, {.help = "what the evaluating process reported"});
+    visit("job", self.job, {.help = "how the control program carried it out"});
     visit("started_at", self.started_at, {.help = "UTC"});
     visit("wall_seconds", self.wall_seconds, {.help = "from start to record", .unit = "seconds"});
   }

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "study/job_limits.h"
+#include "study/record_file.h"
 #include "study/run_config.h"
 #include "study/run_record.h"
 
@@ -27,7 +29,7 @@ struct RunRequest {
 struct RunProgress {
   std::string id;
   CurvePoint latest;
-  /// "starting", "training", "evaluating".
+  /// "waiting for the device", "starting", "training", "evaluating".
   std::string phase;
 };
 
@@ -51,10 +53,14 @@ class Runner {
   virtual void stop_all() = 0;
 };
 
-/// The real one: `windtunnel-train` processes under `study`/runs. Deadlines come from the budget; a
-/// completed training is scored by a second process from the saved checkpoint.
+/// The real one: `windtunnel-train` processes under `study`/runs (job.h), with deadlines from the
+/// budget; a completed training is scored by a second process from the saved checkpoint, and the
+/// files the score depends on are held to their content meanwhile (trusted_files.h). The device is
+/// leased while runs are in flight (device_lease.h): a run waits for another study's. What an
+/// earlier control program of the study left running is ended first.
 std::unique_ptr<Runner> make_process_runner(const std::filesystem::path& study, int slots,
-                                            const std::filesystem::path& trainer);
+                                            const std::filesystem::path& trainer,
+                                            const JobLimits& limits = {});
 
 /// Path of windtunnel-train: beside this program. Errors: Error if it is not there.
 std::filesystem::path trainer_program();
@@ -64,8 +70,5 @@ void keep_from_children(const std::string& variable);
 
 /// What a run folder shows of a run in flight, from outside.
 RunProgress glimpse(const std::filesystem::path& run_folder);
-
-/// The record of a finished run folder, or nullopt if the run did not get to its record.
-std::optional<RunRecord> read_record(const std::filesystem::path& run_folder);
 
 }  // namespace windtunnel::study

@@ -1,9 +1,7 @@
 #include "trainer/curve.h"
 
 #include <cerrno>
-#include <cstring>
 
-#include "base/error.h"
 #include "base/files.h"
 
 namespace windtunnel::trainer {
@@ -25,14 +23,14 @@ Curve::Curve(std::filesystem::path file, int64_t step)
   }
   base::write_file_atomic(file_, kept);
   stream_.reset(std::fopen(file_.c_str(), "ab"));
-  if (!stream_) throw base::Error("cannot write " + file_.string() + ": " + std::strerror(errno));
+  if (!stream_) base::throw_file_error("write", file_, errno);
 }
 
 void Curve::append(const study::CurvePoint& point) {
   const std::string line = line_of(point);
   if (std::fwrite(line.data(), line.size(), 1, stream_.get()) != 1 ||
       std::fflush(stream_.get()) != 0) {
-    throw base::Error("cannot write " + file_.string() + ": " + std::strerror(errno));
+    base::throw_file_error("write", file_, errno);
   }
 }
 

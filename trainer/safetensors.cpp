@@ -186,16 +186,7 @@ void write_safetensors(const std::filesystem::path& file, const std::vector<Tens
                     std::fwrite(tensor.bytes.data(), tensor.bytes.size(), 1, stream.get()) == 1);
   }
   good = good && std::fflush(stream.get()) == 0;
-  if (!good) {
-    const int reason = errno;
-    std::string message = "cannot write " + file.string() + ": " + std::strerror(reason);
-    if (reason == ENOSPC) {
-      message += " (" + base::format_count(static_cast<double>(base::free_bytes(file))) +
-                 "B free, " + base::format_count(static_cast<double>(offset)) +
-                 "B needed); free some space and run the same command again";
-    }
-    throw Error(message);
-  }
+  if (!good) base::throw_file_error("write", file, errno);
 }
 
 std::vector<TensorBytes> parse_safetensors(std::string_view content, const std::string& subject) {

@@ -387,6 +387,10 @@ int train_run(const fs::path& folder) {
       throw;
     }
     out_of_memory(what);
+  } catch (const base::DiskFull& error) {
+    // The result itself is small; if not even that fits, the exit code says what happened.
+    result.outcome = study::outcome::kDiskFull;
+    result.message = error.what();
   } catch (const std::exception& error) {
     crashed(error.what());
     throw;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/child_process.h"
+#include "base/file_access.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -65,6 +66,11 @@ std::vector<Finding> examine() {
   const auto free = static_cast<double>(base::free_bytes(home()));
   findings.push_back(
       {"disk", free > 2e9, base::format_count(free) + "B free for logs/ and corpora"});
+  findings.push_back(
+      {"file rules", true,
+       base::can_restrict_files()
+           ? "landlock: training cannot read held-out text or change other files than its own"
+           : "none: this kernel has no Landlock (Linux 5.13); only hashes guard the scores"});
   return findings;
 }
 

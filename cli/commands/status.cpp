@@ -54,6 +54,12 @@ std::string budget_text(const study::Journal& journal) {
   return parts.empty() ? "" : "  spent          " + base::join(parts, ", ") + "\n";
 }
 
+std::vector<study::Journal::Event> locked_accesses(const study::Journal& journal) {
+  auto events = journal.events();
+  std::erase_if(events, [](const auto& event) { return event.kind != study::kLockedAccessEvent; });
+  return events;
+}
+
 std::string text(const std::string& name, const agent::NightSummary& night,
                  const study::Journal& journal, const fs::path& folder) {
   std::string out = fmt::format(
@@ -79,6 +85,9 @@ std::string text(const std::string& name, const agent::NightSummary& night,
     out += fmt::format("  unfinished     {} (attempt {}): {}\n", run.id, run.attempts,
                        text_of({glimpse}));
   }
+  for (const auto& access : locked_accesses(journal)) {
+    out += fmt::format("  locked split   {}: {}\n", access.time, access.text);
+  }
   const auto fit = journal.fact("fit");
   out += fmt::format("  law            {}\n",
                      fit ? "fitted; see windtunnel show " + name + " fit" : "not fitted yet");
@@ -98,6 +107,10 @@ Action setup(CLI::App& app) {
       return base::kExitDone;
     }
     base::Json object = base::to_json(night);
+    object["locked_accesses"] = base::Json::array();
+    for (const auto& access : locked_accesses(journal)) {
+      object["locked_accesses"].push_back({{"at", access.time}, {"what", access.text}});
+    }
     object["unfinished_runs"] = base::Json::array();
     for (const study::JournalRun& run : journal.unfinished_runs()) {
       object["unfinished_runs"].push_back(run.id);

@@ -3,6 +3,8 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "corpus/locked_split.h"
+#include "corpus/packed_corpus.h"
 #include "evaluation/bits_per_byte.h"
 #include "trainer/saved_run.h"
 
@@ -12,8 +14,22 @@ namespace {
 struct Options {
   std::string run;
   std::string text;
+  std::string split = "validation";
+  std::string who = "unknown";
+  int64_t rows = 0;
   bool json = false;
 };
+
+bool is_locked(const Options& options) {
+  return options.split == corpus::name_of(corpus::Split::kLocked);
+}
+
+evaluation::ScoredText text_to_score(const Options& options, const trainer::SavedRun& run) {
+  if (!options.text.empty()) return evaluation::text_of_file(options.text, run.tokenizer);
+  const std::string& corpus = run.config.data.corpus;
+  if (!is_locked(options)) return evaluation::validation_text(corpus, run.tokenizer);
+  return evaluation::locked_text(corpus, run.tokenizer, options.who, options.run);
+}
 
 void print_table(const study::EvaluationResult& result) {
   print(base::format_number(result.bits_per_byte, 5) + " bits per byte over " +
@@ -43,35 +59,50 @@ void print_table(const study::EvaluationResult& result) {
   print(base::format_table(rows));
 }
 
-/// Scores the validation split and leaves evaluation.json, or scores a file and leaves nothing.
+/// Scores a split and leaves evaluation.json (evaluation-locked.json), or scores a file and leaves
+/// nothing.
 int evaluate(const Options& options) {
   const std::filesystem::path folder = options.run;
   const trainer::SavedRun run = trainer::load_run(folder);
-  const auto text = options.text.empty()
-                        ? evaluation::validation_text(run.config.data.corpus, run.tokenizer)
-                        : evaluation::text_of_file(options.text, run.tokenizer);
+  const auto text = text_to_score(options, run);
   base::Progress progress;
   progress.phase("evaluate");
-  auto result = evaluation::evaluate(*run.model, text, run.config.evaluation.rows,
+  const int64_t rows = options.rows > 0 ? options.rows : run.config.evaluation.rows;
+  auto result = evaluation::evaluate(*run.model, text, rows,
                                      [&](double fraction) { progress.update(fraction, ""); });
   progress.clear();
   result.weights_sha256 = run.weights_sha256;
-  if (options.text.empty()) base::write_json(folder / "evaluation.json", base::to_json(result));
+  if (options.text.empty()) {
+    const char* name = is_locked(options) ? "evaluation-locked.json" : "evaluation.json";
+    base::write_json(folder / name, base::to_json(result));
+  }
   options.json ? print(base::to_json(result)) : print_table(result);
+  if (is_locked(options) && !options.json) {
+    print("access " + std::to_string(corpus::locked_accesses(run.config.data.corpus).size()) +
+          " of the locked split of " + run.config.data.corpus +
+          "; each one makes the next worth less");
+  }
   return base::kExitDone;
 }
 
 Action setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("--run", options->run, "run folder with a checkpoint")->required();
-  app.add_option("--text", options->text, "score this file, as one document, instead");
+  auto* text = app.add_option("--text", options->text, "score this file, as one document, instead");
+  app.add_option("--split", options->split, "validation, or locked: counted")
+      ->check(CLI::IsMember({"validation", "locked"}))
+      ->capture_default_str()
+      ->excludes(text);
+  app.add_option("--who", options->who, "in whose name an access to the locked split is counted")
+      ->capture_default_str();
+  app.add_option("--rows", options->rows, "rows scored at once; 0: as the configuration says");
   add_json_flag(app, options->json);
   return [options] { return evaluate(*options); };
 }
 
 const base::Registration<Command> registration{
     {.name = "evaluate",
-     .summary = "bits per byte of the checkpoint over the validation split, into evaluation.json",
+     .summary = "bits per byte of the checkpoint over a held-out split, into evaluation.json",
      .entry = {
          .group = "Parts", .example = "windtunnel-train evaluate --run runs/a", .setup = setup}}};
 

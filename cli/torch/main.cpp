@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "base/files.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "cli/command.h"
@@ -56,6 +57,8 @@ int main(int argc, char** argv) {
     return fail(error.what(), base::kExitUsage);
   } catch (const base::ConfigError& error) {
     return fail(error.what(), base::kExitUsage);
+  } catch (const base::DiskFull& error) {
+    return fail(error.what(), base::kExitDiskFull);
   } catch (const base::Interrupted& error) {
     return fail(error.what(), base::kExitInterrupted);
   } catch (const c10::Error& error) {

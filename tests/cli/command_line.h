@@ -31,7 +31,8 @@ struct Answer {
 class CommandLine : public ::testing::Test {
  protected:
   Answer run(std::vector<std::string> arguments,
-             const std::map<std::string, std::string>& environment = {}) {
+             std::map<std::string, std::string> environment = {}) {
+    environment.emplace("WINDTUNNEL_LEASES", (folder_ / "leases").string());
     arguments.insert(arguments.begin(), WINDTUNNEL_BINARY_DIR "/windtunnel");
     const fs::path output = folder_ / ("output-" + std::to_string(++count_));
     const base::ExitStatus status =

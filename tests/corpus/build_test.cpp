@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/fingerprint.h"
+#include "corpus/locked_split.h"
 #include "corpus/pack.h"
 #include "corpus/text_store.h"
 #include "tests/corpus/sample_corpus.h"
@@ -15,8 +16,10 @@ namespace windtunnel::corpus {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 CorpusManifest build(const CorpusRecipe& recipe, const ScratchFolder& scratch,
                      const BuildProgress& progress = {}) {
@@ -34,18 +37,23 @@ std::vector<std::string> texts_of(const ScratchFolder& scratch, Split split) {
   return texts;
 }
 
+int64_t documents_of(const CorpusManifest& manifest) {
+  return manifest.train.documents + manifest.validation.documents +
+         (manifest.locked ? manifest.locked->documents : 0);
+}
+
 TEST(BuildCorpus, EveryDocumentIsInExactlyOneSplit) {
   const ScratchFolder scratch;
   write_sample_texts(scratch, 40);
   const CorpusManifest manifest = build(sample_recipe(scratch), scratch);
   std::multiset<std::string> packed;
-  for (const Split split : {Split::kTrain, Split::kValidation}) {
+  for (const Split split : {Split::kTrain, Split::kValidation, Split::kLocked}) {
     for (const std::string& text : texts_of(scratch, split)) packed.insert(text);
   }
   std::multiset<std::string> expected;
   for (size_t i = 0; i < 40; ++i) expected.insert(sample_text(i, 100));
   EXPECT_EQ(packed, expected);
-  EXPECT_EQ(manifest.train.documents + manifest.validation.documents, 40);
+  EXPECT_EQ(documents_of(manifest), 40);
   EXPECT_GT(manifest.validation.documents, 0);
 }
 
@@ -68,7 +76,7 @@ TEST(BuildCorpus, ExactDuplicatesAreKeptOnce) {
   write_sample_texts(scratch, 10);
   scratch.write("texts/copy.txt", sample_text(3, 100));
   const CorpusManifest manifest = build(sample_recipe(scratch), scratch);
-  EXPECT_EQ(manifest.train.documents + manifest.validation.documents, 10);
+  EXPECT_EQ(documents_of(manifest), 10);
 }
 
 TEST(BuildCorpus, CompressedFilesAreReadAsTheirContent) {
@@ -159,7 +167,7 @@ TEST(BuildCorpus, AFolderStandsForAllFilesBelowIt) {
   CorpusRecipe recipe = sample_recipe(scratch);
   recipe.sources[0].files = {(scratch / "texts").string(), "!" + (scratch / "texts/3*").string()};
   const CorpusManifest manifest = build(recipe, scratch);
-  EXPECT_EQ(manifest.train.documents + manifest.validation.documents, 9);
+  EXPECT_EQ(documents_of(manifest), 9);
 }
 
 TEST(BuildCorpus, NoTextIsSaidPlainly) {
@@ -202,6 +210,82 @@ TEST(BuildCorpus, WithoutAptItPointsToOwnFiles) {
             "text needs no apt: windtunnel corpus --files 'notes/**/*.txt'");
 }
 
+TEST(BuildCorpus, TheLockedSplitLiesInAFolderOfItsOwn) {
+  const ScratchFolder scratch;
+  write_sample_texts(scratch, 40);
+  const CorpusManifest manifest = build(sample_recipe(scratch), scratch);
+  ASSERT_TRUE(manifest.locked);
+  EXPECT_GE(manifest.locked->documents, 1);
+  EXPECT_EQ(manifest.locked->shards[0].file, "locked/locked-00000.tokens");
+  std::string all;
+  for (const std::string& text : texts_of(scratch, Split::kLocked)) all += text;
+  EXPECT_EQ(all, base::read_file(scratch / "corpus/locked/locked.text"));
+  EXPECT_EQ(base::sha256(all), manifest.locked_text_sha256);
+  base::write_file_atomic(scratch / "corpus/locked/locked.text", "other");
+  std::string said;
+  build(sample_recipe(scratch), scratch,
+        [&](const std::string&, double, const std::string& detail) { said += detail; });
+  EXPECT_THAT(said, HasSubstr("locked.text has changed"));
+}
+
+TEST(BuildCorpus, TwoDocumentsLeaveNoneToLockAndThatIsSaidWhenItIsAskedFor) {
+  const ScratchFolder scratch;
+  write_sample_texts(scratch, 2);
+  const CorpusManifest manifest = build(sample_recipe(scratch), scratch);
+  EXPECT_FALSE(manifest.locked);
+  EXPECT_THAT(error_of([&] { TokenStream(scratch / "corpus", Split::kLocked); }),
+              AllOf(HasSubstr("has no locked split"), HasSubstr("fewer than three documents"),
+                    HasSubstr("build it again with windtunnel corpus")));
+}
+
+TEST(LockedSplit, EveryAccessIsCountedWithWhoAskedAndWhen) {
+  const ScratchFolder scratch;
+  write_sample_texts(scratch, 40);
+  build(sample_recipe(scratch), scratch);
+  EXPECT_THAT(locked_accesses(scratch / "corpus"), IsEmpty());
+  EXPECT_EQ(count_locked_access(scratch / "corpus", "somebody", "night/e1-s1"), 1);
+  EXPECT_EQ(count_locked_access(scratch / "corpus", "somebody else", "night/e2-s1"), 2);
+  const auto accesses = locked_accesses(scratch / "corpus");
+  ASSERT_EQ(accesses.size(), 2u);
+  EXPECT_EQ(accesses[0].who, "somebody");
+  EXPECT_EQ(accesses[1].run, "night/e2-s1");
+  EXPECT_EQ(accesses[0].at.size(), std::string("2026-01-31T12:34:56Z").size());
+}
+
+TEST(LockedSplit, AnotherTextStartsFromNone) {
+  const ScratchFolder scratch;
+  write_sample_texts(scratch, 40);
+  build(sample_recipe(scratch), scratch);
+  count_locked_access(scratch / "corpus", "somebody", "run");
+  CorpusManifest manifest = read_manifest(scratch / "corpus");
+  manifest.locked_text_sha256 = "of another text";
+  base::write_json(scratch / "corpus/manifest.json", base::to_json(manifest));
+  EXPECT_THAT(locked_accesses(scratch / "corpus"), IsEmpty());
+}
+
+TEST(PlanSplits, LockedDocumentsAreChosenByTheirHashAndOutOfTraining) {
+  const ScratchFolder scratch;
+  TextWriter writer(scratch / "source-0");
+  for (uint64_t i = 0; i < 400; ++i) writer.add(sample_text(i, 50), std::to_string(i));
+  writer.finish();
+  const TextStore store({scratch / "source-0"});
+  CorpusRecipe recipe = recipe_for_files({"x"});
+  recipe.validation_fraction = 0.1;
+  recipe.locked_fraction = 0;
+  const SplitPlan without = plan_splits(store.documents(), recipe);
+  EXPECT_TRUE(without.locked.empty());
+  recipe.locked_fraction = 0.1;
+  const SplitPlan plan = plan_splits(store.documents(), recipe);
+  EXPECT_EQ(plan.validation.size(), without.validation.size());
+  EXPECT_EQ(plan.train.size() + plan.locked.size(), without.train.size());
+  // 40 expected, standard deviation 6.
+  EXPECT_GT(plan.locked.size(), 20u);
+  EXPECT_LT(plan.locked.size(), 60u);
+  recipe.max_locked_bytes = 10;
+  EXPECT_THAT(error_of([&] { plan_splits(store.documents(), recipe); }),
+              HasSubstr("max_locked_bytes = 10 is less than any locked document has"));
+}
+
 TEST(PlanSplits, PartsOfOneTextNeverStraddle) {
   const ScratchFolder scratch;
   TextWriter writer(scratch / "source-0");
@@ -214,7 +298,15 @@ TEST(PlanSplits, PartsOfOneTextNeverStraddle) {
   const SplitPlan plan = plan_splits(store.documents(), recipe);
   std::set<std::string> train_files;
   for (const Document& document : plan.train) train_files.insert(document.file);
-  for (const Document& document : plan.validation) EXPECT_EQ(train_files.count(document.file), 0u);
+  std::set<std::string> locked_files;
+  for (const Document& document : plan.locked) {
+    EXPECT_EQ(train_files.count(document.file), 0u);
+    locked_files.insert(document.file);
+  }
+  EXPECT_FALSE(locked_files.empty());
+  for (const Document& document : plan.validation) {
+    EXPECT_EQ(train_files.count(document.file) + locked_files.count(document.file), 0u);
+  }
 }
 
 TEST(PlanSplits, LimitKeepsWholeDocumentsAndLeavesTheRestOutOfTraining) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "corpus/locked_split.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_corpus.h"
 
@@ -44,6 +45,29 @@ TEST(ScoredText, NoValidationTokensAreRefused) {
   tests::write_corpus(folder / "empty", kTrain, {""});
   EXPECT_THAT([&] { validation_text(folder / "empty", tests::byte_tokenizer()); },
               ThrowsMessage<base::Error>(HasSubstr("no validation tokens")));
+}
+
+TEST(ScoredText, TheLockedSplitIsCountedBeforeItIsRead) {
+  const tests::TemporaryFolder folder;
+  tests::write_corpus(folder.path(), kTrain, {"ab"});
+  const auto manifest = tests::lock_documents(folder.path(), {"cde", "f"});
+  const ScoredText text =
+      locked_text(folder.path(), tests::byte_tokenizer(), "somebody", "night/e1-s1");
+  EXPECT_EQ(text.documents(), 2);
+  EXPECT_EQ(text.bytes, 4);
+  EXPECT_EQ(text.sha256, manifest.locked_text_sha256);
+  base::write_file_atomic(folder / "locked/locked.text", "other");
+  EXPECT_THAT([&] { locked_text(folder.path(), tests::byte_tokenizer(), "somebody", "b"); },
+              ThrowsMessage<base::Error>(HasSubstr("stand for 4 bytes, but locked.text has 5")));
+  EXPECT_EQ(corpus::locked_accesses(folder.path()).size(), 2u);
+}
+
+TEST(ScoredText, ACorpusWithoutALockedSplitSaysWhatToDo) {
+  const tests::TemporaryFolder folder;
+  tests::write_corpus(folder.path(), kTrain, {"ab"});
+  EXPECT_THAT([&] { locked_text(folder.path(), tests::byte_tokenizer(), "somebody", "b"); },
+              ThrowsMessage<base::Error>(HasSubstr("has no locked split: an earlier version built "
+                                                   "it")));
 }
 
 TEST(ScoredText, AFileIsOneDocumentWhateverItsBytes) {

@@ -1,7 +1,6 @@
 // The runner against scripted trainers: each way a process can end becomes its typed outcome.
 
 #include <gmock/gmock.h>
-#include <sys/stat.h>
 
 #include <chrono>
 #include <thread>
@@ -10,63 +9,16 @@
 #include "base/files.h"
 #include "base/fingerprint.h"
 #include "base/interrupt.h"
-#include "corpus/packed_corpus.h"
 #include "study/run_missing.h"
-#include "study/runner.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/study/scripted_trainer.h"
 
 namespace windtunnel::study {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-using tests::TemporaryFolder;
 
-/// A trainer that trains nothing: writes the results that `script` makes. $3 is the run folder.
-class ProcessRunnerTest : public ::testing::Test {
- protected:
-  ProcessRunnerTest() {
-    corpus::CorpusManifest manifest;
-    manifest.name = "tiny";
-    manifest.vocabulary_size = 300;
-    manifest.validation_text_sha256 = "text-hash";
-    base::write_json(folder_ / "corpus/manifest.json", base::to_json(manifest));
-  }
-
-  void trainer(const std::string& train, const std::string& evaluate = good_evaluation()) {
-    base::write_file_atomic(folder_ / "trainer", "#!/bin/sh\nif [ $1 = train ]; then\n" + train +
-                                                     "\nelse\n" + evaluate + "\nfi\n");
-    ::chmod((folder_ / "trainer").c_str(), 0755);
-  }
-  static std::string good_training() {
-    return R"(echo '{"outcome": "completed", "weights_sha256": "w", "steps": 3}' > $3/train.json)";
-  }
-  static std::string good_evaluation() {
-    return R"(echo '{"bits_per_byte": 2.5, "weights_sha256": "w", "validation_text_sha256": "text-hash"}' )"
-           R"(> $3/evaluation.json)";
-  }
-
-  RunRequest request(const std::string& id, int64_t seed = 1) const {
-    base::Json document = {
-        {"data", {{"corpus", (folder_ / "corpus").string()}}},
-        {"train", {{"budget", {{"kind", "steps"}, {"amount", 3}}}, {"seed", seed}}}};
-    return {.id = id, .config = resolve_run_config(document, "test")};
-  }
-
-  std::unique_ptr<Runner> runner(int slots = 1) const {
-    return make_process_runner(folder_.path(), slots, folder_ / "trainer");
-  }
-
-  RunRecord run_one() const {
-    const auto one = runner();
-    one->start(request("r1"));
-    for (;;) {
-      if (auto record = one->poll()) return *record;
-    }
-  }
-
-  TemporaryFolder folder_;
-};
+using ProcessRunnerTest = ScriptedTrainer;
 
 TEST_F(ProcessRunnerTest, ACompletedRunHasItsScoreAndItsRecordOnDisk) {
   trainer(good_training());
@@ -100,7 +52,8 @@ TEST_F(ProcessRunnerTest, ACrashIsAnOutcomeWithTheLastLineOfTheLog) {
 }
 
 TEST_F(ProcessRunnerTest, ATypedOutcomeOfTheTrainerIsKeptAndNothingIsScored) {
-  trainer(R"(echo '{"outcome": "diverged", "message": "loss is NaN at step 2"}' > $3/train.json)");
+  trainer(
+      R"(echo '{"outcome": "diverged", "message": "loss is NaN at step 2"}' > $RUN/train.json)");
   const RunRecord record = run_one();
   EXPECT_EQ(record.train.outcome, outcome::kDiverged);
   EXPECT_FALSE(record.evaluation.has_value());
@@ -121,15 +74,13 @@ TEST_F(ProcessRunnerTest, AFailingEvaluationNeverLooksLikeAScore) {
 }
 
 TEST_F(ProcessRunnerTest, AScoreOfOtherWeightsOrAnotherTextIsRefused) {
-  trainer(
-      good_training(),
-      R"(echo '{"bits_per_byte": 1, "weights_sha256": "x", "validation_text_sha256": "text-hash"}' )"
-      R"(> $3/evaluation.json)");
+  EvaluationResult other = evaluation();
+  other.weights_sha256 = "x";
+  trainer(good_training(), writes(other));
   EXPECT_THAT(run_one().train.message, HasSubstr("other weights"));
-  trainer(
-      good_training(),
-      R"(echo '{"bits_per_byte": 1, "weights_sha256": "w", "validation_text_sha256": "other"}' )"
-      R"(> $3/evaluation.json)");
+  other = evaluation();
+  other.validation_text_sha256 = "other";
+  trainer(good_training(), writes(other));
   EXPECT_THAT(run_one().train.message, HasSubstr("another text"));
 }
 
@@ -154,7 +105,7 @@ TEST_F(ProcessRunnerTest, RunsShareTheSlots) {
 TEST_F(ProcessRunnerTest, AKeyVariableDoesNotReachTheChild) {
   ::setenv("WINDTUNNEL_TEST_KEY", "canary-value", 1);
   keep_from_children("WINDTUNNEL_TEST_KEY");
-  trainer("env > $3/environment\n" + good_training());
+  trainer("env > $RUN/environment\n" + good_training());
   run_one();
   EXPECT_THAT(base::read_file(folder_ / "runs/r1/environment"),
               ::testing::Not(HasSubstr("canary-value")));
@@ -162,7 +113,7 @@ TEST_F(ProcessRunnerTest, AKeyVariableDoesNotReachTheChild) {
 
 TEST_F(ProcessRunnerTest, ProgressShowsTheLastCompleteLineOfTheCurve) {
   trainer(
-      R"(printf '{"step": 1}\n{"step": 2, "tokens_per_second": 5}\n{"ste' > $3/curve.jsonl; sleep 5)");
+      R"(printf '{"step": 1}\n{"step": 2, "tokens_per_second": 5}\n{"ste' > $RUN/curve.jsonl; sleep 5)");
   const auto one = runner();
   one->start(request("r1"));
   for (int i = 0; i < 20 && one->progress()[0].latest.step == 0; ++i) one->poll();
@@ -173,29 +124,31 @@ TEST_F(ProcessRunnerTest, ProgressShowsTheLastCompleteLineOfTheCurve) {
 }
 
 TEST_F(ProcessRunnerTest, MissingRunsAreRunAndFinishedOnesAreNot) {
-  trainer("echo x >> $3/../../starts\n" + good_training());
+  trainer(good_training());
   Journal journal(folder_ / "journal.db");
   const auto one = runner();
   const std::vector<PlannedRun> plan{{request("a", 1), 0}, {request("b", 2), 0}};
   run_missing({plan[0]}, journal, *one, folder_.path());
+  const auto trained = fs::last_write_time(run_folder("a") / "train.json");
   const auto records = run_missing(plan, journal, *one, folder_.path());
   EXPECT_EQ(records[0].id, "a");
   EXPECT_EQ(records[1].id, "b");
-  EXPECT_EQ(base::read_file(folder_ / "starts"), "x\nx\n");
+  EXPECT_EQ(fs::last_write_time(run_folder("a") / "train.json"), trained);
   EXPECT_EQ(journal.run("a")->attempts, 1);
 }
 
 TEST_F(ProcessRunnerTest, ARecordThatTheJournalMissedIsAdoptedNotRepeated) {
-  trainer("echo x >> $3/../../starts\n" + good_training());
+  trainer(good_training());
   Journal journal(folder_ / "journal.db");
   const auto one = runner();
   journal.intend_run("a", "run", std::nullopt, 1);
   one->start(request("a"));
   while (!one->poll()) {
   }
+  const auto trained = fs::last_write_time(run_folder("a") / "train.json");
   const auto records = run_missing({{request("a"), 0}}, journal, *one, folder_.path());
   EXPECT_EQ(records[0].bits_per_byte(), 2.5);
-  EXPECT_EQ(base::read_file(folder_ / "starts"), "x\n");
+  EXPECT_EQ(fs::last_write_time(run_folder("a") / "train.json"), trained);
   EXPECT_EQ(journal.run("a")->state, "finished");
 }
 

@@ -129,7 +129,9 @@ base::ChildProcess Workplace::start(const std::string& job, const std::string& n
   return base::ChildProcess(
       {.command = command,
        .output_file = output_file(),
-       .environment = {{kKeyVariable, kKey}, {"WINDTUNNEL_HOME", folder_.path().string()}}});
+       .environment = {{kKeyVariable, kKey},
+                       {"WINDTUNNEL_HOME", folder_.path().string()},
+                       {"WINDTUNNEL_LEASES", (folder_ / "leases").string()}}});
 }
 
 Finished Workplace::run(const std::string& job, const std::string& name,

@@ -51,7 +51,7 @@ class ScriptedRunner : public study::Runner {
       record.train.message = given_up->second;
       record.evaluation.reset();
     }
-    base::write_json(study_ / "runs" / request.id / "record.json", base::to_json(record));
+    study::write_record(study_, record);
     return record;
   }
 

@@ -77,4 +77,19 @@ inline corpus::CorpusManifest write_tiny_corpus(const std::filesystem::path& fol
   return write_corpus(folder, tiny_documents(200, 1), tiny_documents(20, 2));
 }
 
+/// Adds a locked split to a corpus and returns its manifest.
+inline corpus::CorpusManifest lock_documents(const std::filesystem::path& folder,
+                                             const std::vector<std::string>& documents) {
+  corpus::CorpusManifest manifest = corpus::read_manifest(folder);
+  manifest.locked.emplace();
+  write_split(folder, std::string(corpus::kLockedFolder) + "/locked", documents, byte_tokenizer(),
+              *manifest.locked);
+  std::string text;
+  for (const std::string& document : documents) text += document;
+  base::write_file_atomic(corpus::text_file(folder, corpus::Split::kLocked), text);
+  manifest.locked_text_sha256 = base::sha256(text);
+  base::write_json(folder / "manifest.json", base::to_json(manifest));
+  return manifest;
+}
+
 }  // namespace windtunnel::tests
