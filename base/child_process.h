@@ -19,10 +19,9 @@ struct ChildOptions {
   /// Receives stdout and stderr, appended. Empty: both are dropped.
   std::filesystem::path output_file = {};
   std::filesystem::path working_folder = {};
-  /// Added to, or replacing, the inherited environment.
+  /// Added to, or replacing, the inherited environment, which loses the variables of secrets
+  /// (secrets.h).
   std::map<std::string, std::string> environment = {};
-  /// Taken out of the inherited environment, e.g. the name of an API key's variable.
-  std::vector<std::string> without_environment = {};
 };
 
 struct ExitStatus {

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "base/secrets.h"
+
 namespace windtunnel::cli {
 
 void add_json_flag(CLI::App& app, bool& json) {
@@ -18,7 +20,7 @@ void add_overrides(CLI::App& app, std::vector<std::string>& overrides) {
 }
 
 void print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
+  std::fputs(base::redact(text).c_str(), stdout);
   if (text.empty() || text.back() != '\n') std::fputc('\n', stdout);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/secrets.h"
 
 namespace windtunnel::study {
 namespace {
@@ -27,14 +28,14 @@ const char* const kSchema = R"sql(
   CREATE TABLE IF NOT EXISTS llm_calls(
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, purpose TEXT NOT NULL, model TEXT NOT NULL,
     outcome TEXT NOT NULL, message TEXT NOT NULL, prompt_tokens INTEGER, completion_tokens INTEGER,
-    seconds REAL NOT NULL, request TEXT NOT NULL, reply TEXT NOT NULL);
+    seconds REAL NOT NULL, request TEXT NOT NULL, reply TEXT NOT NULL, dollars REAL);
   CREATE TABLE IF NOT EXISTS events(
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL);
 )sql";
 
-/// Text from a child or a language model may hold bytes that are not UTF-8.
+/// Text from a child or a language model may hold bytes that are not UTF-8, or a key.
 std::string dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return base::redact(value).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 /// One prepared statement; parameters are bound in order, columns are read by index.
@@ -81,6 +82,9 @@ class Statement {
   }
 
   bool is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+  std::optional<double> optional_real(int column) const {
+    return is_null(column) ? std::nullopt : std::optional(real(column));
+  }
   int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
   double real(int column) const { return sqlite3_column_double(statement_, column); }
   std::string text(int column) const {
@@ -114,6 +118,12 @@ JournalRun read_run(const Statement& row) {
   run.attempts = row.integer(5);
   if (!row.is_null(6)) run.record = base::from_trusted_json<RunRecord>(row.json(6));
   return run;
+}
+
+/// A study of before calls had a price has no column for it; only who may write adds one.
+bool has_prices(sqlite3* database) {
+  Statement row(database, "SELECT 1 FROM pragma_table_info('llm_calls') WHERE name = 'dollars'");
+  return row.step();
 }
 
 constexpr const char* kRunColumns = "id, purpose, experiment, seed, state, attempts, record";
@@ -164,6 +174,9 @@ Journal::Journal(const std::filesystem::path& file, bool read_only) : parts_(new
   if (version() != kFormatVersion) {
     throw Error("journal " + file.string() + ": format version " + std::to_string(version()) +
                 ", this program reads version " + std::to_string(kFormatVersion));
+  }
+  if (!read_only && !has_prices(parts_->database)) {
+    parts_->execute("ALTER TABLE llm_calls ADD COLUMN dollars REAL");
   }
 }
 
@@ -286,26 +299,30 @@ std::optional<JournalRun> Journal::run(const std::string& id) const {
 void Journal::add_llm_call(const LlmCall& call) {
   Statement(parts_->database,
             "INSERT INTO llm_calls(time, purpose, model, outcome, message, prompt_tokens, "
-            "completion_tokens, seconds, request, reply) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+            "completion_tokens, seconds, request, reply, dollars) "
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .bind(base::utc_now())
       .bind(call.purpose)
       .bind(call.model)
       .bind(call.outcome)
-      .bind(call.message)
+      .bind(base::redact(call.message))
       .bind(call.prompt_tokens)
       .bind(call.completion_tokens)
       .bind(call.seconds)
       .bind(dump(call.request))
       .bind(dump(call.reply))
+      .bind(call.dollars)
       .run();
 }
 
 std::vector<LlmCall> Journal::llm_calls() const {
   std::vector<LlmCall> result;
-  Statement row(
-      parts_->database,
+  const std::string columns =
       "SELECT purpose, model, outcome, message, prompt_tokens, completion_tokens, seconds, "
-      "request, reply FROM llm_calls ORDER BY id");
+      "request, "
+      "reply, ";
+  const char* price = has_prices(parts_->database) ? "dollars" : "NULL";
+  Statement row(parts_->database, (columns + price + " FROM llm_calls ORDER BY id").c_str());
   while (row.step()) {
     result.push_back({.purpose = row.text(0),
                       .model = row.text(1),
@@ -315,7 +332,8 @@ std::vector<LlmCall> Journal::llm_calls() const {
                       .completion_tokens = row.optional_integer(5),
                       .seconds = row.real(6),
                       .request = row.json(7),
-                      .reply = row.json(8)});
+                      .reply = row.json(8),
+                      .dollars = row.optional_real(9)});
   }
   return result;
 }
@@ -324,7 +342,7 @@ void Journal::add_event(const std::string& kind, const std::string& text) {
   Statement(parts_->database, "INSERT INTO events(time, kind, text) VALUES(?, ?, ?)")
       .bind(base::utc_now())
       .bind(kind)
-      .bind(text)
+      .bind(base::redact(text))
       .run();
 }
 

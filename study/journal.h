@@ -39,8 +39,11 @@ struct LlmCall {
   double seconds = 0;
   base::Json request;
   base::Json reply;
+  /// What it cost, or could have cost where the server did not say; null without prices.
+  std::optional<double> dollars;
 };
 
+/// Secrets (base/secrets.h) never reach the file: texts and JSON go through redact().
 class Journal {
  public:
   /// Opens or makes the journal. `read_only` never writes and does not make one.

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/fingerprint.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "corpus/packed_corpus.h"
 #include "model/census.h"
@@ -28,11 +29,6 @@ constexpr double kOverheadSeconds = 120;
 constexpr milliseconds kGrace = std::chrono::seconds(10);
 /// How long a trainer that was killed may still wait for the disk.
 constexpr double kLastBreathSeconds = 60;
-
-std::vector<std::string>& hidden_variables() {
-  static std::vector<std::string> names;
-  return names;
-}
 
 /// The last complete line of a file that somebody else is appending to.
 std::string last_line(const fs::path& file) {
@@ -111,7 +107,7 @@ class ProcessRunner final : public Runner {
       fs::remove(flight->folder / stale);
     }
     base::remove_leftovers(flight->folder);
-    base::write_json(flight->folder / "config.json", base::to_json(request.config));
+    base::write_json(flight->folder / "config.json", base::redact(base::to_json(request.config)));
     flight->record = new_record(request);
     flight->started = base::monotonic_seconds();
     launch(*flight, "train");
@@ -125,7 +121,7 @@ class ProcessRunner final : public Runner {
         if (!advance(*flights_[i])) continue;
         Flight& flight = *flights_[i];
         flight.record.wall_seconds = base::monotonic_seconds() - flight.started;
-        base::write_json(flight.folder / "record.json", base::to_json(flight.record));
+        base::write_json(flight.folder / "record.json", base::redact(base::to_json(flight.record)));
         RunRecord record = std::move(flight.record);
         flights_.erase(flights_.begin() + static_cast<std::ptrdiff_t>(i));
         return record;
@@ -177,8 +173,7 @@ class ProcessRunner final : public Runner {
     flight.child = std::make_unique<base::ChildProcess>(base::ChildOptions{
         .command = {trainer_.string(), command, "--run", flight.folder.string()},
         .output_file = flight.folder / "stdout.log",
-        .environment = {{"OMP_NUM_THREADS", threads}, {"MKL_NUM_THREADS", threads}},
-        .without_environment = hidden_variables()});
+        .environment = {{"OMP_NUM_THREADS", threads}, {"MKL_NUM_THREADS", threads}}});
     flight.phase_started = base::monotonic_seconds();
   }
 
@@ -280,8 +275,6 @@ fs::path trainer_program() {
   }
   return program;
 }
-
-void keep_from_children(const std::string& variable) { hidden_variables().push_back(variable); }
 
 RunProgress glimpse(const fs::path& run_folder) {
   RunProgress result{.id = run_folder.filename().string(), .latest = {}, .phase = "starting"};

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/fingerprint.h"
 #include "base/interrupt.h"
+#include "base/secrets.h"
 #include "corpus/packed_corpus.h"
 #include "study/run_missing.h"
 #include "study/runner.h"
@@ -153,7 +154,7 @@ TEST_F(ProcessRunnerTest, RunsShareTheSlots) {
 
 TEST_F(ProcessRunnerTest, AKeyVariableDoesNotReachTheChild) {
   ::setenv("WINDTUNNEL_TEST_KEY", "canary-value", 1);
-  keep_from_children("WINDTUNNEL_TEST_KEY");
+  base::secret_from_environment("WINDTUNNEL_TEST_KEY");
   trainer("env > $3/environment\n" + good_training());
   run_one();
   EXPECT_THAT(base::read_file(folder_ / "runs/r1/environment"),
