@@ -241,16 +241,17 @@ ChatClient::Attempt ChatClient::attempt(const Question& question, double seconds
   reply.request = dialect_.body(question);
   for (const auto& [name, value] : options_.extra.items()) reply.request[name] = value;
   StreamReader reader{dialect_};
-  HttpRequest http{
-      .url = options_.endpoint + dialect_.path,
-      .headers = dialect_.headers(key_),
-      .body = print_foreign(reply.request),
-      .connect_timeout_seconds = options_.connect_timeout_seconds,
-      .timeout_seconds = seconds_left,
-      .on_wait = [&] {
-        hooks_.on_wait(options_.timeout_seconds - seconds_left + base::monotonic_seconds() - start,
-                       options_.timeout_seconds);
-      }};
+  HttpRequest http{.url = options_.endpoint + dialect_.path,
+                   .headers = dialect_.headers(key_),
+                   .body = print_foreign(reply.request),
+                   .connect_timeout_seconds = options_.connect_timeout_seconds,
+                   .timeout_seconds = seconds_left,
+                   .on_wait = [&] {
+                     const double before = options_.timeout_seconds - seconds_left;
+                     hooks_.on_wait({.what = "language model",
+                                     .seconds_so_far = before + base::monotonic_seconds() - start,
+                                     .limit_seconds = options_.timeout_seconds});
+                   }};
   http.headers.push_back("Content-Type: application/json");
   http.headers.push_back(question.stream ? "Accept: text/event-stream, application/json"
                                          : "Accept: application/json");
@@ -308,7 +309,9 @@ void ChatClient::wait(double seconds, double start) {
     base::stop_if_interrupted();
     const double now = base::monotonic_seconds();
     if (now >= end) return;
-    hooks_.on_wait(now - start, options_.timeout_seconds);
+    hooks_.on_wait({.what = "language model",
+                    .seconds_so_far = now - start,
+                    .limit_seconds = options_.timeout_seconds});
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(end - now, 0.1)));
   }
 }

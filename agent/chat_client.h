@@ -2,12 +2,12 @@
 // One question, one answer, in whatever dialect the server speaks: one outer deadline, one retry
 // layer, and a typed outcome instead of an exception.
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/chat.h"
+#include "agent/chat_hooks.h"
 #include "agent/chat_options.h"
 #include "agent/dialect.h"
 #include "agent/model_profile.h"
@@ -15,35 +15,6 @@
 #include "base/random.h"
 
 namespace windtunnel::agent {
-
-/// The most that one request can use.
-struct WorstCase {
-  int64_t prompt_tokens = 0;
-  int64_t completion_tokens = 0;
-  /// Null without prices.
-  std::optional<double> dollars;
-};
-
-/// What a request did use.
-struct Settlement {
-  WorstCase reserved;
-  /// Null where the server may have worked but did not say how much: the reservation is charged.
-  /// 0 where it did not get to work.
-  std::optional<int64_t> prompt_tokens;
-  std::optional<int64_t> completion_tokens;
-  /// What is charged; null without prices.
-  std::optional<double> dollars;
-};
-
-/// What the client asks and tells while it works. Each request is reserved and settled by itself.
-struct ChatHooks {
-  /// False: the budget does not allow it, nothing is sent.
-  std::function<bool(const WorstCase&)> reserve = [](const WorstCase&) { return true; };
-  std::function<void(const Settlement&)> settle = [](const Settlement&) {};
-  /// Several times a second while an answer, or a retry, is waited for.
-  std::function<void(double seconds_so_far, double deadline_seconds)> on_wait = [](double, double) {
-  };
-};
 
 class ChatClient {
  public:

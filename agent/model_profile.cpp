@@ -45,8 +45,8 @@ bool keeps(const std::string& form, const std::string& content) {
 
 class Probe {
  public:
-  Probe(const ChatOptions& options, const ProbeListener& listener)
-      : options_(options), listener_(listener) {
+  Probe(const ChatOptions& options, const ChatHooks& hooks, const ProbeListener& listener)
+      : options_(options), hooks_(hooks), listener_(listener) {
     options_.max_attempts = std::min<int64_t>(options_.max_attempts, 2);
     profile_.endpoint = options.endpoint;
     profile_.model = options.model;
@@ -92,16 +92,21 @@ class Probe {
 
   void find_api() {
     for (const std::string& api : candidates()) {
-      ChatClient client(with(api, kShortAnswerTokens));
+      ChatClient client(with(api, kShortAnswerTokens), {}, hooks_);
       const ChatReply reply = ask(client, api, kQuestion);
       // A model that thinks has no text after so few tokens.
       if (reply.has_answer() || reply.outcome == chat_outcome::kEmpty) {
         profile_.api = api;
+        profile_.outcome = reply.outcome;
+        profile_.problem.clear();
         profile_.reports_usage = reply.completion_tokens.has_value();
         if (is_short(reply)) profile_.token_limit = client.token_limit();
         return;
       }
-      if (profile_.problem.empty()) profile_.problem = reply.message;
+      if (profile_.problem.empty()) {
+        profile_.outcome = reply.outcome;
+        profile_.problem = reply.message;
+      }
       const bool is_another_form =
           reply.outcome == chat_outcome::kRejected || reply.outcome == chat_outcome::kHtml ||
           reply.outcome == chat_outcome::kMalformed || reply.outcome == chat_outcome::kServerError;
@@ -118,7 +123,7 @@ class Probe {
   void find_streaming() {
     ChatOptions options = with(profile_.api, kShortAnswerTokens);
     options.streaming = "on";
-    ChatClient client(options);
+    ChatClient client(options, {}, hooks_);
     const ChatReply reply = ask(client, "streaming", kQuestion);
     profile_.streaming = reply.streamed && reply.has_answer();
     profile_.reports_usage_in_streams = profile_.streaming && reply.completion_tokens.has_value();
@@ -128,7 +133,7 @@ class Probe {
     for (const std::string& form : Dialects::instance().get(profile_.api, "api").entry.structured) {
       ChatOptions options = with(profile_.api, kStructuredAnswerTokens);
       options.structured = form;
-      ChatClient client(options);
+      ChatClient client(options, {}, hooks_);
       const ChatReply reply = ask(
           client, form, form == structured::kObject ? kWeatherAsJson : kWeather, probe_schema());
       if (!reply.ok() || client.structured_form() != form || !keeps(form, reply.content)) continue;
@@ -201,6 +206,7 @@ class Probe {
   }
 
   ChatOptions options_;
+  ChatHooks hooks_;
   ProbeListener listener_;
   ModelProfile profile_;
 };
@@ -211,8 +217,9 @@ std::string profile_key(const ChatOptions& options) {
   return options.model + " at " + options.endpoint + " by " + options.api;
 }
 
-ModelProfile probe_model(const ChatOptions& options, const ProbeListener& listener) {
-  return Probe(options, listener).run();
+ModelProfile probe_model(const ChatOptions& options, const ChatHooks& hooks,
+                         const ProbeListener& listener) {
+  return Probe(options, hooks, listener).run();
 }
 
 }  // namespace windtunnel::agent

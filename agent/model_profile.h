@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/chat.h"
+#include "agent/chat_hooks.h"
 #include "agent/chat_options.h"
 
 namespace windtunnel::agent {
@@ -29,7 +30,9 @@ struct ModelProfile {
   /// Null if the server does not tell it.
   std::optional<int64_t> context_tokens;
   std::string probed_at;
-  /// Why there is no api, in one sentence.
+  /// How the question ended that decided about the api (chat.h), and why there is none, in one
+  /// sentence.
+  std::string outcome;
   std::string problem;
 
   bool works() const { return !api.empty(); }
@@ -48,6 +51,7 @@ struct ModelProfile {
           {.help = "tokens are counted in streams too"});
     visit("context_tokens", self.context_tokens, {.help = "question and answer together"});
     visit("probed_at", self.probed_at, {.help = "UTC"});
+    visit("outcome", self.outcome, {.help = "of the question that decided about the api"});
     visit("problem", self.problem, {.help = "why nothing works"});
   }
 };
@@ -64,6 +68,7 @@ using ProbeListener = std::function<void(const std::string& what, const ChatRepl
 ///
 /// Cost:    at most `options.timeout_seconds` for each question; a server that is down costs one.
 /// Errors:  ConfigError if the options are illegal; Interrupted if a stop was asked for.
-ModelProfile probe_model(const ChatOptions& options, const ProbeListener& listener = {});
+ModelProfile probe_model(const ChatOptions& options, const ChatHooks& hooks = {},
+                         const ProbeListener& listener = {});
 
 }  // namespace windtunnel::agent

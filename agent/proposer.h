@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/chat_hooks.h"
 #include "agent/program.h"
 #include "base/random.h"
 #include "base/registry.h"
@@ -49,11 +50,19 @@ class Proposer {
   virtual std::optional<study::Proposal> propose(const ProposalContext& context) = 0;
 };
 
-/// How a proposer leaves a trace; the research loop connects these to the journal.
+/// How a proposer leaves a trace and reads what it left; the research loop connects these to the
+/// journal, the budget and the view.
 struct ProposerServices {
   std::function<void(const study::LlmCall&)> add_llm_call = [](const study::LlmCall&) {};
   std::function<void(const std::string& kind, const std::string& text)> add_event =
       [](const std::string&, const std::string&) {};
+  /// A fact of the study; null if there is none.
+  std::function<base::Json(const std::string& name)> fact = [](const std::string&) {
+    return base::Json();
+  };
+  std::function<void(const std::string& name, const base::Json& value)> set_fact =
+      [](const std::string&, const base::Json&) {};
+  ChatHooks chat = {};
 };
 
 /// Services that write to a journal, which must outlive them.

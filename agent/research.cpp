@@ -67,7 +67,7 @@ class Night {
         runner_(runner),
         study_(study),
         view_(view),
-        lineup_(program, journal_services(journal)) {}
+        lineup_(program, services()) {}
 
   std::string run() {
     adopt_baseline();
@@ -90,6 +90,19 @@ class Night {
   }
 
  private:
+  /// The journal's, and the wait for a language model on the view.
+  ProposerServices services() {
+    ProposerServices services = journal_services(journal_);
+    services.chat.on_wait = [this](const Waiting& waiting) {
+      show({.phase = "proposing",
+            .experiment = static_cast<int64_t>(experiments_.size()) + 1,
+            .waiting = fmt::format("{}, {} of at most {}", waiting.what,
+                                   base::format_duration(waiting.seconds_so_far),
+                                   base::format_duration(waiting.limit_seconds))});
+    };
+    return services;
+  }
+
   // --- Where the night stands -------------------------------------------------------------------
 
   void read_journal() {

@@ -1,6 +1,7 @@
 #pragma once
 // What a night of research is made of, as stored: proposals with their predictions, and decisions.
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +43,9 @@ struct Proposal {
   std::string diagnostic;
   /// Set by the harness: who proposed it.
   std::string proposer;
+
+  /// Fields that no proposer is asked for.
+  static constexpr std::array kSetByHarness = {"proposer"};
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
