@@ -62,8 +62,11 @@ bool looks_like_html(const HttpReply& http) {
          http.header("content-type").find("text/html") != std::string::npos;
 }
 
+/// By its type, or by its look where the type is wrong.
 bool is_stream(const HttpReply& http) {
-  return http.header("content-type").find("text/event-stream") != std::string::npos;
+  const std::string_view body = base::trim(http.body);
+  return http.header("content-type").find("text/event-stream") != std::string::npos ||
+         body.starts_with("data:") || body.starts_with("event:");
 }
 
 /// What a stream adds up to.
@@ -80,6 +83,12 @@ struct StreamReader {
       if (last != StreamStep::kMore) return false;
     }
     return !events.overflowed();
+  }
+  /// The stream has ended; an event that its end tore is none.
+  void finish() {
+    if (last != StreamStep::kMore) return;
+    add(events.finish());
+    if (last == StreamStep::kTorn) last = StreamStep::kMore;
   }
 };
 
@@ -200,10 +209,7 @@ void ChatClient::settle(const WorstCase& reserved, const HttpReply& http, ChatRe
 }
 
 void ChatClient::read_reply(const HttpReply& http, const Json& body, ChatReply& reply) {
-  if (looks_like_html(http)) {
-    reply.outcome = chat_outcome::kHtml;
-    reply.message = "it answered with a web page, not JSON";
-  } else if (body.is_discarded()) {
+  if (body.is_discarded()) {
     reply.outcome = chat_outcome::kMalformed;
     reply.message = "it answered with something that is no JSON: " + clean_line(http.body);
   } else {
@@ -266,9 +272,11 @@ ChatClient::Attempt ChatClient::attempt(const Question& question, double seconds
     return {};
   }
   const HttpReply answer = http_send(http);
-  const bool streamed = question.stream && is_stream(answer);
+  const bool streamed = is_stream(answer);
   reply.streamed = streamed;
-  if (streamed && reader.last == StreamStep::kMore) reader.add(reader.events.finish());
+  // Some stream what was asked for whole.
+  if (streamed && !question.stream) reader.add(reader.events.add(answer.body));
+  if (streamed) reader.finish();
   const Json body = streamed ? reader.reply : parse_foreign(answer.body);
   reply.reply = body.is_discarded() || (streamed && body.is_null())
                     ? Json(base::shorten(answer.body, kLongestStoredReply))
@@ -278,6 +286,9 @@ ChatClient::Attempt ChatClient::attempt(const Question& question, double seconds
   const bool has_error = body.is_object() && !value_at(body, "error").is_null();
   if (has_error || (answer.failure == HttpReply::Failure::kNone && answer.status != 200)) {
     result = failed(failure_of_reply(answer, body), answer, body, reply);
+  } else if (answer.status == 200 && looks_like_html(answer)) {
+    reply.outcome = chat_outcome::kHtml;
+    reply.message = "it answered with a web page, not JSON";
   } else if (streamed && reader.last == StreamStep::kTorn) {
     reply.outcome = chat_outcome::kMalformed;
     reply.message = "an event of its stream is no JSON";

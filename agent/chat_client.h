@@ -30,7 +30,8 @@ class ChatClient {
   /// Errors: Interrupted if a stop was asked for.
   ChatReply ask(const std::vector<ChatMessage>& messages, const base::Json& schema = nullptr);
 
-  const ChatOptions& options() const { return options_; }
+  /// From now on answers have at most so many tokens.
+  void limit_completion(int64_t tokens) { options_.max_completion_tokens = tokens; }
   /// How answers are held to a schema (chat.h), and the name of the limit of tokens ("": none),
   /// after what was given up.
   std::string structured_form() const;

@@ -67,7 +67,7 @@ class Night {
         runner_(runner),
         study_(study),
         view_(view),
-        lineup_(program, services()) {}
+        lineup_(program, night_services()) {}
 
   std::string run() {
     adopt_baseline();
@@ -91,7 +91,7 @@ class Night {
 
  private:
   /// The journal's, and the wait for a language model on the view.
-  ProposerServices services() {
+  ProposerServices night_services() {
     ProposerServices services = journal_services(journal_);
     services.chat.on_wait = [this](const Waiting& waiting) {
       show({.phase = "proposing",

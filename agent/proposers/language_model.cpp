@@ -193,6 +193,7 @@ class LanguageModel : public Proposer {
     // At least half of the context is for the question.
     options_.chat.max_completion_tokens =
         std::max<int64_t>(16, std::min(options_.chat.max_completion_tokens, tokens / 2));
+    if (client_) client_->limit_completion(options_.chat.max_completion_tokens);
   }
 
   int64_t most_prompt_tokens() const {

@@ -183,6 +183,12 @@ TEST_P(DialectContract, AServerThatDoesNotStreamAnswersAllTheSame) {
   EXPECT_FALSE(reply.streamed);
 }
 
+TEST_P(DialectContract, AndOneThatOnlyStreamsIsReadToo) {
+  EXPECT_EQ(ask(stream(script().pieces), /*streaming=*/false).content, kText);
+  // Of a wrong type, too.
+  EXPECT_EQ(ask(raw(script().pieces.substr(script().pieces.find("data:"))), true).content, kText);
+}
+
 TEST_P(DialectContract, TheArgumentsOfAToolAreTheAnswer) {
   EXPECT_EQ(Json::parse(ask(raw(script().whole_tool), false).content), (Json{{"a", 1}}));
   EXPECT_EQ(Json::parse(ask(stream(script().tool_pieces), true).content), (Json{{"a", 1}}));
@@ -207,7 +213,7 @@ TEST_P(DialectContract, AStreamThatEndsEarlyIsBrokenUnlessItsContentIsWhole) {
   const std::string& pieces = script().pieces;
   const size_t half = pieces.find("\\u6f22");
   const ChatReply torn = ask(stream(pieces.substr(0, half)), true);
-  EXPECT_EQ(torn.outcome, "malformed") << torn.message;  // the end tore an event
+  EXPECT_EQ(torn.outcome, "broken") << torn.message;
   const size_t event_end = pieces.rfind("\n\n", half);
   EXPECT_EQ(ask(stream(pieces.substr(0, event_end + 2)), true).outcome, "broken");
   const std::string& tool = script().tool_pieces;

@@ -228,6 +228,8 @@ struct Draw {
   std::string name;
   std::string api;
   bool stream = false;
+  /// Two where a second one helps, and once for each that it does not.
+  int64_t attempts = 1;
 };
 
 /// Every combination once, then by chance.
@@ -237,12 +239,16 @@ Draw draw(int64_t turn, base::RandomStream& random) {
   const std::vector<std::string> apis = Dialects::instance().names();
   const auto each = static_cast<int64_t>(names.size());
   const bool in_turn = turn < 2 * each;
-  return {.name = names[in_turn ? static_cast<size_t>(turn % each) : random.below(names.size())],
-          .api = apis[random.below(apis.size())],
-          .stream = in_turn ? turn >= each : random.below(2) == 1};
+  Draw drawn{.name = names[in_turn ? static_cast<size_t>(turn % each) : random.below(names.size())],
+             .api = apis[random.below(apis.size())],
+             .stream = in_turn ? turn >= each : random.below(2) == 1,
+             .attempts = 2};
+  if (!in_turn && faults().at(drawn.name).outcome != chat_outcome::kOk) drawn.attempts = 1;
+  return drawn;
 }
 
-ChatOptions options_of(const FaultyServer& server, const Draw& drawn, double deadline) {
+ChatOptions options_of(const FaultyServer& server, const Draw& drawn, double deadline,
+                       int64_t attempts) {
   ::setenv("WINDTUNNEL_TEST_FAULT_KEY", kCanary, 1);
   return {.endpoint = server.endpoint(),
           .model = "faulty",
@@ -250,7 +256,7 @@ ChatOptions options_of(const FaultyServer& server, const Draw& drawn, double dea
           .key_variable = "WINDTUNNEL_TEST_FAULT_KEY",
           .timeout_seconds = deadline,
           .idle_timeout_seconds = 0.1,
-          .max_attempts = 2,
+          .max_attempts = attempts,
           .max_retry_wait_seconds = 5,
           .streaming = drawn.stream ? "on" : "off"};
 }
@@ -268,7 +274,7 @@ TEST(LlmFaults, EachHasItsTypedOutcomeWithinItsDeadline) {
     const double start = base::monotonic_seconds();
     ChatReply reply;
     ASSERT_NO_THROW({
-      reply = ChatClient(options_of(server, drawn, fault.deadline_seconds))
+      reply = ChatClient(options_of(server, drawn, fault.deadline_seconds, drawn.attempts))
                   .ask({{"user", "go"}}, {{"type", "object"}});
     });
     const double late = base::monotonic_seconds() - start - fault.deadline_seconds;
@@ -298,7 +304,7 @@ TEST(LlmFaults, TheLineupAlwaysHasAProposal) {
     const FaultCase& fault = faults().at(drawn.name);
     SCOPED_TRACE(drawn.name + ", " + drawn.api);
     server.set(fault.serve);
-    Json entry = base::to_json(options_of(server, drawn, fault.deadline_seconds));
+    Json entry = base::to_json(options_of(server, drawn, fault.deadline_seconds, drawn.attempts));
     entry["kind"] = "language_model";
     Program program = testing::small_program();
     program.proposers = {entry};
