@@ -1,17 +1,21 @@
 #include "agent/chat_client.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <cstdlib>
-#include <ctime>
 #include <thread>
 
+#include "agent/foreign_json.h"
 #include "agent/http.h"
+#include "agent/retry_after.h"
+#include "agent/token_estimate.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/secrets.h"
 #include "base/text.h"
-#include "study/runner.h"
 
 namespace windtunnel::agent {
 
@@ -19,310 +23,361 @@ using base::Json;
 
 namespace {
 
-using chat_outcome::kOk, chat_outcome::kDown, chat_outcome::kSlow, chat_outcome::kRateLimited,
-    chat_outcome::kOutOfMoney, chat_outcome::kServerError, chat_outcome::kRejected,
-    chat_outcome::kHtml, chat_outcome::kMalformed, chat_outcome::kEmpty, chat_outcome::kTruncated,
-    chat_outcome::kRefusal;
+// As the vendors' own clients wait: half a second, doubled each time, at most eight, up to a
+// quarter less by chance, so that clients that failed together do not come back together.
+constexpr double kFirstWaitSeconds = 0.5;
+constexpr double kLongestWaitSeconds = 8;
+constexpr double kJitter = 0.25;
+constexpr size_t kLongestStoredReply = 4000;
+// Below that a question is too short for its tokens to tell anything.
+constexpr int64_t kLeastTokensToCompare = 500;
 
-/// Shorter values are placeholders such as "none"; replacing those would garble ordinary words.
-constexpr size_t kShortestSecret = 8;
-constexpr size_t kLongestQuote = 300;
-/// Parameters that servers are known to refuse, in the order in which they are given up.
-const std::vector<std::string> kOptionalParameters = {"response_format", "max_completion_tokens"};
-
-void replace_all(std::string& text, const std::string& what, const std::string& with) {
-  for (size_t at = text.find(what); at != std::string::npos;
-       at = text.find(what, at + with.size())) {
-    text.replace(at, what.size(), with);
-  }
+const Dialect& dialect_of(const ChatOptions& options, const ModelProfile& profile) {
+  const std::string otherwise = profile.works() ? profile.api : "chat_completions";
+  return Dialects::instance()
+      .get(options.api == "auto" ? otherwise : options.api, "api of a language model")
+      .entry;
 }
 
-/// Valid UTF-8 on one line: what a server sends ends up in the journal and on terminals.
-std::string clean(const std::string& text) {
-  std::string line = base::shorten(text, kLongestQuote);
-  for (char& letter : line) {
-    if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f) letter = ' ';
-  }
-  return Json::parse(Json(line).dump(-1, ' ', false, Json::error_handler_t::replace));
+/// What a profile found to work, or everything that may.
+std::vector<std::string> worth_trying(const std::vector<std::string>& known,
+                                      const std::string& proven, bool is_proven) {
+  if (!is_proven) return known;
+  return proven.empty() || proven == structured::kNone ? std::vector<std::string>()
+                                                       : std::vector<std::string>{proven};
 }
 
-/// Parsed, or discarded: also where brackets are nested so deep that walking the value would end
-/// the stack.
-Json parse_reply(const std::string& body) {
-  constexpr int kMaxDepth = 200;
-  int depth = 0;
-  for (size_t i = 0; i < body.size(); ++i) {
-    if (body[i] == '"') {
-      for (++i; i < body.size() && body[i] != '"'; ++i) {
-        if (body[i] == '\\') ++i;
-      }
-    } else if (body[i] == '[' || body[i] == '{') {
-      if (++depth > kMaxDepth) return Json(Json::value_t::discarded);
-    } else if (body[i] == ']' || body[i] == '}') {
-      --depth;
+ChatOptions checked(ChatOptions options) {
+  while (options.endpoint.ends_with('/')) options.endpoint.pop_back();
+  std::vector<base::Problem> problems = chat_option_problems(options);
+  if (const std::string rule = url_problem(options.endpoint); options.endpoint.empty()) {
+    problems.push_back({"endpoint", "\"\"", rule});
+  }
+  if (!problems.empty()) throw base::ConfigError("language model", problems);
+  return options;
+}
+
+bool looks_like_html(const HttpReply& http) {
+  return base::trim(http.body).starts_with("<") ||
+         http.header("content-type").find("text/html") != std::string::npos;
+}
+
+/// By its type, or by its look where the type is wrong.
+bool is_stream(const HttpReply& http) {
+  const std::string_view body = base::trim(http.body);
+  return http.header("content-type").find("text/event-stream") != std::string::npos ||
+         body.starts_with("data:") || body.starts_with("event:");
+}
+
+/// What a stream adds up to.
+struct StreamReader {
+  const Dialect& dialect;
+  EventStream events = {};
+  Json reply = nullptr;
+  StreamStep last = StreamStep::kMore;
+
+  /// False when nothing that follows matters.
+  bool add(const std::vector<StreamEvent>& new_events) {
+    for (const StreamEvent& event : new_events) {
+      last = fold_event(dialect, event, reply);
+      if (last != StreamStep::kMore) return false;
     }
+    return !events.overflowed();
   }
-  return Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  /// The stream has ended; an event that its end tore is none.
+  void finish() {
+    if (last != StreamStep::kMore) return;
+    add(events.finish());
+    if (last == StreamStep::kTorn) last = StreamStep::kMore;
+  }
+};
+
+bool is_whole_object(const std::string& content) { return parse_foreign(content).is_object(); }
+
+/// Anything that went through a server, without keys.
+Json redacted(const Json& value) {
+  const std::string text = base::redact_tokens(print_foreign(value));
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  // A key of digits may have stood where a number was.
+  return json.is_discarded() ? Json(text) : json;
 }
 
-/// Waits, but not through Ctrl-C.
-void wait_seconds(double seconds) {
-  const double end = base::monotonic_seconds() + seconds;
-  for (;;) {
-    base::stop_if_interrupted();
-    const double left = end - base::monotonic_seconds();
-    if (left <= 0) return;
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left, 0.1)));
-  }
-}
-
-std::string text_at(const Json& object, const char* key) {
-  if (!object.is_object()) return "";
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-/// The server's words about an error, in any of the forms in use: {"error": {"message"}},
-/// {"error": "text"}, {"message"}, plain text.
-std::string complaint_of(const Json& reply, const std::string& body) {
-  if (reply.is_object() && reply.contains("error")) {
-    const Json& error = reply["error"];
-    if (error.is_string()) return error.get<std::string>();
-    const std::string message = text_at(error, "message");
-    return message.empty() ? error.dump(-1, ' ', false, Json::error_handler_t::replace) : message;
-  }
-  const std::string message = text_at(reply, "message");
-  return message.empty() ? body : message;
-}
-
-/// A 429 that no waiting cures.
-bool is_about_money(const Json& reply) {
-  if (!reply.is_object() || !reply.contains("error")) return false;
-  const Json& error = reply["error"];
-  const std::string code = text_at(error, "code") + " " + text_at(error, "type");
-  for (const char* word : {"insufficient_quota", "credit_balance", "spend_limit",
-                           "usage_limit_exceeded", "billing", "payment"}) {
-    if (code.find(word) != std::string::npos) return true;
-  }
-  return false;
-}
-
-bool looks_like_html(const HttpReply& reply) {
-  return base::trim(reply.body).starts_with("<") ||
-         reply.header("content-type").find("text/html") != std::string::npos;
-}
-
-/// Text of a message: a string, or the text parts of a list.
-std::string content_of(const Json& message) {
-  if (!message.is_object() || !message.contains("content")) return "";
-  const Json& content = message["content"];
-  if (content.is_string()) return content.get<std::string>();
-  std::string text;
-  if (content.is_array()) {
-    for (const Json& part : content) text += text_at(part, "text");
-  }
-  return text;
-}
-
-std::optional<int64_t> count_at(const Json& reply, const char* key) {
-  const Json* value = base::find_path(reply, std::string("usage.") + key);
-  if (!value || !value->is_number_integer()) return std::nullopt;
-  return value->get<int64_t>();
-}
-
-/// Reads a reply with status 200.
-void read_completion(const HttpReply& http, const Json& body, ChatReply& reply) {
-  const auto end = [&](const char* outcome, std::string message) {
-    reply.outcome = outcome;
-    reply.message = std::move(message);
-  };
-  if (looks_like_html(http)) return end(kHtml, "it answered with a web page, not JSON");
-  if (body.is_discarded()) {
-    return end(kMalformed, "it answered with something that is no JSON: " + clean(http.body));
-  }
-  if (body.is_object() && body.contains("error") && !body["error"].is_null()) {
-    return end(kServerError, "it reported an error: " + clean(complaint_of(body, http.body)));
-  }
-  reply.prompt_tokens = count_at(body, "prompt_tokens");
-  reply.completion_tokens = count_at(body, "completion_tokens");
-  if (!body.is_object() || !body.contains("choices") || !body["choices"].is_array() ||
-      body["choices"].empty() || !body["choices"][0].is_object() ||
-      !body["choices"][0].value("message", Json()).is_object()) {
-    return end(kMalformed, "its reply has no choices[0].message");
-  }
-  const Json& choice = body["choices"][0];
-  const Json& message = choice["message"];
-  const std::string refusal = text_at(message, "refusal");
-  const std::string reason = text_at(choice, "finish_reason");
-  reply.content = content_of(message);
-  if (!refusal.empty() || reason == "content_filter") {
-    reply.content.clear();
-    return end(kRefusal,
-               "the model refused: " + clean(refusal.empty() ? "content filter" : refusal));
-  }
-  if (reason == "length") return end(kTruncated, "the answer was cut off at its token limit");
-  if (base::trim(reply.content).empty()) return end(kEmpty, "the answer holds no text");
-  end(kOk, "");
+std::optional<double> price(const ChatOptions& options, int64_t prompt, int64_t completion) {
+  if (!options.dollars_per_million_prompt_tokens) return std::nullopt;
+  return (static_cast<double>(prompt) * *options.dollars_per_million_prompt_tokens +
+          static_cast<double>(completion) * *options.dollars_per_million_completion_tokens) /
+         1e6;
 }
 
 }  // namespace
 
-std::optional<double> retry_after_seconds(const std::string& retry_after_ms,
-                                          const std::string& retry_after,
-                                          std::chrono::system_clock::time_point now) {
-  const auto number = [](const std::string& text) -> std::optional<double> {
-    if (text.empty()) return std::nullopt;
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    if (*end != '\0' || !std::isfinite(value) || value < 0) return std::nullopt;
-    return value;
+ChatClient::ChatClient(const ChatOptions& options, const ModelProfile& profile, ChatHooks hooks)
+    : options_(checked(options)),
+      hooks_(std::move(hooks)),
+      key_(read_key(options_)),
+      dialect_(dialect_of(options_, profile)),
+      jitter_(static_cast<uint64_t>(::getpid()) ^
+                  static_cast<uint64_t>(base::monotonic_seconds() * 1e6),
+              "retries") {
+  const bool is_proven = profile.works() && (options_.api == "auto" || options_.api == profile.api);
+  structured_ = options_.structured == "auto"
+                    ? worth_trying(dialect_.structured, profile.structured, is_proven)
+                    : worth_trying(dialect_.structured, options_.structured, true);
+  token_limits_ = worth_trying(dialect_.token_limits, profile.token_limit,
+                               is_proven && !dialect_.needs_token_limit);
+  stream_ =
+      options_.streaming == "auto" ? is_proven && profile.streaming : options_.streaming == "on";
+}
+
+Question ChatClient::question(const std::vector<ChatMessage>& messages, const Json& schema) const {
+  return {.model = options_.model,
+          .messages = messages,
+          .schema = schema,
+          .structured = structured_form(),
+          .stream = stream_,
+          .stream_usage = stream_usage_,
+          .max_completion_tokens = options_.max_completion_tokens,
+          .token_limit = token_limit()};
+}
+
+std::string ChatClient::structured_form() const {
+  return structured_.empty() ? structured::kNone : structured_.front();
+}
+
+std::string ChatClient::token_limit() const {
+  return token_limits_.empty() ? "" : token_limits_.front();
+}
+
+/// After a refusal: gives up what it names. What it names is what the request holds, so that a
+/// message that recommends another name does not take that away.
+bool ChatClient::give_up_what_is_refused(const std::string& complaint, const Json& request) {
+  const auto speaks_of = [&](std::initializer_list<const char*> words) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const char* word) { return complaint.find(word) != std::string::npos; });
   };
-  if (const auto value = number(retry_after_ms)) return *value / 1000;
-  if (const auto value = number(retry_after)) return *value;
-  std::tm date = {};
-  // The one form servers send: "Wed, 21 Oct 2026 07:28:00 GMT".
-  const char* end = ::strptime(retry_after.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &date);
-  if (!end || *end != '\0') return std::nullopt;
-  const auto then = std::chrono::system_clock::from_time_t(::timegm(&date));
-  return std::max(0.0, std::chrono::duration<double>(then - now).count());
-}
-
-ChatClient::ChatClient(const ChatOptions& options) : options_(options) {
-  while (options_.endpoint.ends_with('/')) options_.endpoint.pop_back();
-  const std::string rule = url_problem(options_.endpoint);
-  if (!rule.empty()) {
-    throw base::ConfigError("language model", {{"endpoint", options_.endpoint, rule}});
-  }
-  if (options_.key_variable.empty()) return;
-  study::keep_from_children(options_.key_variable);
-  const char* key = std::getenv(options_.key_variable.c_str());
-  key_ = key ? std::string(base::trim(key)) : "";
-  const auto is_control = [](unsigned char letter) { return letter < 0x20 || letter == 0x7f; };
-  if (std::any_of(key_.begin(), key_.end(), is_control)) {
-    throw base::ConfigError("language model", {{"key_variable", options_.key_variable,
-                                                "holds a key with control characters"}});
-  }
-}
-
-std::string ChatClient::redact(std::string text) const {
-  if (key_.size() < kShortestSecret) return text;
-  replace_all(text, key_, "[key]");
-  const std::string escaped = Json(key_).dump();
-  replace_all(text, escaped.substr(1, escaped.size() - 2), "[key]");
-  return text;
-}
-
-Json ChatClient::body(const std::vector<ChatMessage>& messages, const Json& schema) const {
-  Json body = {{"model", options_.model}, {"messages", Json::array()}};
-  for (const ChatMessage& message : messages) {
-    body["messages"].push_back({{"role", message.role}, {"content", message.content}});
-  }
-  body["max_completion_tokens"] = options_.max_completion_tokens;
-  if (!schema.is_null()) {
-    // Not strict: the strict subset has no open ranges and no optional paths. The caller checks.
-    body["response_format"] = {
-        {"type", "json_schema"},
-        {"json_schema", {{"name", "answer"}, {"strict", false}, {"schema", schema}}}};
-  }
-  for (const std::string& name : dropped_parameters_) body.erase(name);
-  return body;
-}
-
-/// After a 400: gives up the parameter it names, or without a name the first that may be given up.
-bool ChatClient::drop_unknown_parameter(const std::string& complaint, const Json& body) {
-  const auto drop = [&](const std::string& name) {
-    dropped_parameters_.push_back(name);
+  for (const auto& [name, value] : options_.extra.items()) {
+    if (!speaks_of({name.c_str()})) continue;
+    options_.extra.erase(name);
     return true;
-  };
-  for (const std::string& name : kOptionalParameters) {
-    if (body.contains(name) && complaint.find(name) != std::string::npos) return drop(name);
   }
-  const bool speaks_of_format = complaint.find("schema") != std::string::npos ||
-                                complaint.find("param") != std::string::npos ||
-                                complaint.find("grammar") != std::string::npos;
-  if (speaks_of_format && body.contains("response_format")) return drop("response_format");
+  if (!token_limits_.empty() && !dialect_.needs_token_limit &&
+      speaks_of({token_limits_.front().c_str()})) {
+    token_limits_.erase(token_limits_.begin());
+    return true;
+  }
+  if (request.contains("stream_options") && speaks_of({"stream_options", "include_usage"})) {
+    stream_usage_ = false;
+    return true;
+  }
+  const bool is_held = request.contains("response_format") || request.contains("tools") ||
+                       request.contains("output_config") || request.contains("text");
+  if (is_held && !structured_.empty() &&
+      speaks_of({"format", "schema", "grammar", "tool", "output_config", "param"})) {
+    structured_.erase(structured_.begin());
+    return true;
+  }
+  if (stream_ && speaks_of({"stream"})) {
+    stream_ = false;
+    return true;
+  }
   return false;
+}
+
+WorstCase ChatClient::worst_case(const Question& question) const {
+  WorstCase most{.completion_tokens = question.max_completion_tokens};
+  for (const ChatMessage& message : question.messages) {
+    most.prompt_tokens += most_tokens(message.content);
+  }
+  most.prompt_tokens += most_tokens(print_foreign(question.schema));
+  most.dollars = price(options_, most.prompt_tokens, most.completion_tokens);
+  return most;
+}
+
+/// A request that was refused, or did not arrive, is not charged; one that may have been worked on
+/// is, at its worst where the server did not say.
+void ChatClient::settle(const WorstCase& reserved, const HttpReply& http, ChatReply& reply) const {
+  Settlement settlement{.reserved = reserved,
+                        .prompt_tokens = reply.prompt_tokens,
+                        .completion_tokens = reply.completion_tokens};
+  const bool was_worked_on =
+      http.failure != HttpReply::Failure::kNoConnection && (http.status == 200 || http.status == 0);
+  if (!was_worked_on) settlement.prompt_tokens = settlement.completion_tokens = 0;
+  settlement.dollars = price(options_, settlement.prompt_tokens.value_or(reserved.prompt_tokens),
+                             settlement.completion_tokens.value_or(reserved.completion_tokens));
+  if (settlement.dollars) reply.dollars = reply.dollars.value_or(0) + *settlement.dollars;
+  hooks_.settle(settlement);
+}
+
+void ChatClient::read_reply(const HttpReply& http, const Json& body, ChatReply& reply) {
+  if (body.is_discarded()) {
+    reply.outcome = chat_outcome::kMalformed;
+    reply.message = "it answered with something that is no JSON: " + clean_line(http.body);
+  } else {
+    dialect_.read(body, reply);
+  }
+}
+
+ChatClient::Attempt ChatClient::failed(ServerFailure failure, const HttpReply& http,
+                                       const Json& body, ChatReply& reply) {
+  const bool is_bad_request =
+      http.status == 400 || http.status == 422 || http.status == 500 || http.status == 501;
+  const bool is_about_us =
+      failure.outcome == chat_outcome::kRejected || failure.outcome == chat_outcome::kServerError;
+  reply.outcome = failure.outcome;
+  reply.message = std::move(failure.message);
+  reply.context_tokens = failure.context_tokens;
+  if (is_bad_request && is_about_us &&
+      give_up_what_is_refused(complaint_of(body, http.body), reply.request)) {
+    return {.adapted = true};
+  }
+  if (http.status == 401 && key_.empty() && !options_.key_variable.empty()) {
+    reply.message += " (the environment variable " + options_.key_variable + " is not set)";
+  }
+  return {.may_retry = failure.may_retry,
+          .asked_wait_seconds = asked_wait_seconds(http.headers, std::chrono::system_clock::now())};
+}
+
+ChatClient::Attempt ChatClient::attempt(const Question& question, double seconds_left,
+                                        ChatReply& reply) {
+  const double start = base::monotonic_seconds();
+  reply.content.clear();
+  reply.finish.clear();
+  reply.prompt_tokens.reset();
+  reply.completion_tokens.reset();
+  reply.request = dialect_.body(question);
+  for (const auto& [name, value] : options_.extra.items()) reply.request[name] = value;
+  StreamReader reader{dialect_};
+  HttpRequest http{.url = options_.endpoint + dialect_.path,
+                   .headers = dialect_.headers(key_),
+                   .body = print_foreign(reply.request),
+                   .connect_timeout_seconds = options_.connect_timeout_seconds,
+                   .timeout_seconds = seconds_left,
+                   .on_wait = [&] {
+                     const double before = options_.timeout_seconds - seconds_left;
+                     hooks_.on_wait({.what = "language model",
+                                     .seconds_so_far = before + base::monotonic_seconds() - start,
+                                     .limit_seconds = options_.timeout_seconds});
+                   }};
+  http.headers.push_back("Content-Type: application/json");
+  http.headers.push_back(question.stream ? "Accept: text/event-stream, application/json"
+                                         : "Accept: application/json");
+  if (question.stream) {
+    http.idle_timeout_seconds = options_.idle_timeout_seconds;
+    http.on_piece = [&](std::string_view piece) { return reader.add(reader.events.add(piece)); };
+  }
+  const WorstCase reserved = worst_case(question);
+  if (!hooks_.reserve(reserved)) {
+    reply.outcome = chat_outcome::kNoBudget;
+    reply.message = "the budget does not allow the worst case of the call";
+    return {};
+  }
+  const HttpReply answer = http_send(http);
+  const bool streamed = is_stream(answer);
+  reply.streamed = streamed;
+  // Some stream what was asked for whole.
+  if (streamed && !question.stream) reader.add(reader.events.add(answer.body));
+  if (streamed) reader.finish();
+  const Json body = streamed ? reader.reply : parse_foreign(answer.body);
+  reply.reply = body.is_discarded() || (streamed && body.is_null())
+                    ? Json(base::shorten(answer.body, kLongestStoredReply))
+                    : body;
+
+  Attempt result;
+  const bool has_error = body.is_object() && !value_at(body, "error").is_null();
+  if (has_error || (answer.failure == HttpReply::Failure::kNone && answer.status != 200)) {
+    result = failed(failure_of_reply(answer, body), answer, body, reply);
+  } else if (answer.status == 200 && looks_like_html(answer)) {
+    reply.outcome = chat_outcome::kHtml;
+    reply.message = "it answered with a web page, not JSON";
+  } else if (streamed && reader.last == StreamStep::kTorn) {
+    reply.outcome = chat_outcome::kMalformed;
+    reply.message = "an event of its stream is no JSON";
+  } else if (streamed && reader.events.overflowed()) {
+    reply.outcome = chat_outcome::kMalformed;
+    reply.message = "a line of its stream is longer than " +
+                    std::to_string(EventStream::kLongestLine) + " bytes";
+  } else {
+    if (streamed || answer.failure == HttpReply::Failure::kNone) read_reply(answer, body, reply);
+    // Only a whole reply has an end; a stream shows it by a mark, a reason, or whole content.
+    const bool has_end = streamed ? reader.last == StreamStep::kEnd || !reply.finish.empty() ||
+                                        is_whole_object(reply.content)
+                                  : answer.failure == HttpReply::Failure::kNone;
+    if (!has_end && answer.failure != HttpReply::Failure::kNone) {
+      result = failed(failure_of_transport(answer), answer, body, reply);
+    } else if (!has_end) {
+      reply.outcome = chat_outcome::kBroken;
+      reply.message = "its stream ended without an end mark";
+      result.may_retry = true;
+    }
+  }
+  settle(reserved, answer, reply);
+  return result;
+}
+
+void ChatClient::wait(double seconds, double start) {
+  const double end = base::monotonic_seconds() + seconds;
+  for (;;) {
+    base::stop_if_interrupted();
+    const double now = base::monotonic_seconds();
+    if (now >= end) return;
+    hooks_.on_wait({.what = "language model",
+                    .seconds_so_far = now - start,
+                    .limit_seconds = options_.timeout_seconds});
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(end - now, 0.1)));
+  }
 }
 
 ChatReply ChatClient::ask(const std::vector<ChatMessage>& messages, const Json& schema) {
   const double start = base::monotonic_seconds();
   const auto left = [&] { return options_.timeout_seconds - (base::monotonic_seconds() - start); };
-  const std::string server = "language model at " + options_.endpoint;
   ChatReply reply;
-  HttpRequest http{.url = options_.endpoint + "/chat/completions",
-                   .headers = {"Content-Type: application/json", "Accept: application/json"},
-                   .connect_timeout_seconds = options_.connect_timeout_seconds};
-  if (!key_.empty()) http.headers.push_back("Authorization: Bearer " + key_);
-
   for (;;) {
     ++reply.attempts;
-    reply.request = body(messages, schema);
-    http.body = reply.request.dump(-1, ' ', false, Json::error_handler_t::replace);
-    http.timeout_seconds = left();
-    const HttpReply answer = http_post(http);
-    const Json json = parse_reply(answer.body);
-    reply.reply = json.is_discarded() ? Json(base::shorten(answer.body, 4000)) : json;
-    const std::string words = clean(complaint_of(json, answer.body));
-
-    bool may_retry = false;
-    const bool is_late = answer.failure != HttpReply::Failure::kNone && left() <= 0;
-    if (answer.failure == HttpReply::Failure::kTimedOut || is_late) {
-      reply.outcome = kSlow;
+    const Attempt tried = attempt(question(messages, schema), left(), reply);
+    const bool is_unreached = reply.outcome == chat_outcome::kDown ||
+                              reply.outcome == chat_outcome::kBroken ||
+                              reply.outcome == chat_outcome::kStalled;
+    if (reply.outcome == chat_outcome::kSlow || (is_unreached && left() <= 0)) {
+      reply.outcome = chat_outcome::kSlow;
       reply.message = "no answer within " + base::format_duration(options_.timeout_seconds);
-    } else if (answer.failure == HttpReply::Failure::kTooLarge) {
-      reply.outcome = kMalformed;
-      reply.message = answer.message;
-    } else if (answer.failure == HttpReply::Failure::kNoConnection) {
-      reply.outcome = kDown;
-      reply.message = answer.message;
-      may_retry = true;
-    } else if (answer.status == 200) {
-      read_completion(answer, json, reply);
-    } else if ((answer.status == 429 && is_about_money(json)) || answer.status == 402) {
-      reply.outcome = kOutOfMoney;
-      reply.message = words;
-    } else if (answer.status == 429) {
-      reply.outcome = kRateLimited;
-      reply.message = words;
-      may_retry = true;
-    } else if (answer.status == 408 || answer.status == 409 || answer.status >= 500) {
-      reply.outcome = kServerError;
-      reply.message = "status " + std::to_string(answer.status) + ": " + words;
-      may_retry = true;
-    } else {
-      const bool is_bad_request = answer.status == 400 || answer.status == 422;
-      if (is_bad_request && drop_unknown_parameter(words, reply.request) && left() > 0) continue;
-      reply.outcome = kRejected;
-      reply.message = "status " + std::to_string(answer.status) + ": " + words;
-      if (answer.status == 401 && key_.empty() && !options_.key_variable.empty()) {
-        reply.message += " (the environment variable " + options_.key_variable + " is not set)";
-      }
-    }
-    if (answer.header("x-should-retry") == "false") may_retry = false;
-    if (!may_retry || reply.attempts >= options_.max_attempts) break;
-
-    const auto asked =
-        retry_after_seconds(answer.header("retry-after-ms"), answer.header("retry-after"),
-                            std::chrono::system_clock::now());
-    const double backoff =
-        std::min(8.0, 0.5 * std::pow(2.0, static_cast<double>(reply.attempts - 1)));
-    const double wait = asked.value_or(backoff);
-    if (wait > options_.max_retry_wait_seconds || wait >= left()) {
-      reply.message += " (a retry would have to wait " + base::format_duration(wait) + ")";
       break;
     }
-    wait_seconds(wait);
+    if (tried.adapted) {
+      // Bounded: each time there is less to give up.
+      --reply.attempts;
+      continue;
+    }
+    const bool is_busy =
+        reply.outcome == chat_outcome::kRateLimited || reply.outcome == chat_outcome::kOverloaded;
+    const double backoff =
+        std::min(kLongestWaitSeconds,
+                 kFirstWaitSeconds * std::pow(2.0, static_cast<double>(reply.attempts - 1)));
+    const double pause =
+        tried.asked_wait_seconds.value_or(backoff * (1 - kJitter * jitter_.uniform()));
+    if (is_busy) reply.retry_after_seconds = pause;
+    if (!tried.may_retry || reply.attempts >= options_.max_attempts) break;
+    if (pause > options_.max_retry_wait_seconds || pause >= left()) {
+      reply.message += " (a retry would have to wait " + base::format_duration(pause) + ")";
+      break;
+    }
+    reply.failed_attempts.push_back(reply.outcome + ": " + reply.message + ", waited " +
+                                    base::format_duration(pause));
+    wait(pause, start);
   }
 
   reply.seconds = base::monotonic_seconds() - start;
-  if (!reply.message.empty()) reply.message = redact(server + ": " + reply.message);
-  reply.content = redact(reply.content);
-  for (Json* part : {&reply.request, &reply.reply}) {
-    const std::string text = redact(part->dump(-1, ' ', false, Json::error_handler_t::replace));
-    *part = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    // A key of digits may have stood where a number was.
-    if (part->is_discarded()) *part = text;
+  if (!reply.message.empty()) {
+    reply.message = "language model at " + options_.endpoint + ": " + reply.message;
   }
+  int64_t least = 0;
+  for (const ChatMessage& message : messages) least += fewest_tokens(message.content);
+  reply.prompt_was_cut = reply.has_answer() && least >= kLeastTokensToCompare &&
+                         reply.prompt_tokens && *reply.prompt_tokens < least;
+  for (std::string* text : {&reply.message, &reply.content, &reply.finish}) {
+    *text = base::redact_tokens(std::move(*text));
+  }
+  reply.request = redacted(reply.request);
+  reply.reply = redacted(reply.reply);
   return reply;
 }
 

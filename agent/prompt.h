@@ -1,30 +1,30 @@
 #pragma once
-// What a language model is asked, rebuilt from the record each turn, and how its answer is read.
+// What a language model is asked, rebuilt from the record each turn.
 
+#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "agent/chat_client.h"
+#include "agent/chat.h"
 #include "agent/proposer.h"
 
 namespace windtunnel::agent {
 
-/// JSON Schema of an answer: a proposal whose patch holds only mutable paths inside their ranges.
-base::Json answer_schema(const Program& program);
-
-/// System and user message: the program's prose, what may change, the rules, the incumbent, the
-/// record of experiments with predictions beside outcomes, the form of the answer. Everything that
-/// came out of runs or earlier answers is JSON inside fences that it cannot close. The record is
-/// cut at its old end so that the whole stays below `max_bytes`.
-std::vector<ChatMessage> proposal_prompt(const ProposalContext& context, size_t max_bytes);
+/// System and user message of at most `most_tokens` tokens, by the estimate that never falls short
+/// (token_estimate.h): the program's prose, the rules with the noise and what is left, what may
+/// change, the incumbent, the record of experiments with predictions beside outcomes, the form of
+/// the answer. Everything that came out of runs or earlier answers is JSON, bounded, inside fences
+/// that it cannot close.
+///
+/// What does not fit is left out from the least valuable on, and the question says so: the
+/// incumbent's full configuration (what may change shows its values), the meaning of the paths, the
+/// prose; of the record, first the experiments of long ago that were not kept.
+///
+/// nullopt if not even the form of the answer and the newest experiment fit.
+std::optional<std::vector<ChatMessage>> proposal_prompt(const ProposalContext& context,
+                                                        int64_t most_tokens);
 
 /// What to say after an answer that could not be used.
 std::string repair_prompt(const std::vector<std::string>& errors);
-
-/// The proposal in an answer, or everything that is wrong with it. Accepts one JSON object, bare or
-/// in a fenced block, with or without a <think> part before it; nothing else is guessed.
-std::variant<study::Proposal, std::vector<std::string>> read_answer(const std::string& answer,
-                                                                    const ProposalContext& context);
 
 }  // namespace windtunnel::agent

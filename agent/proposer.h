@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "agent/budget.h"
+#include "agent/chat_hooks.h"
 #include "agent/program.h"
 #include "base/random.h"
 #include "base/registry.h"
+#include "study/calibration.h"
 #include "study/experiment.h"
 #include "study/journal.h"
 
@@ -30,6 +32,8 @@ struct ProposalContext {
   /// Mean of the incumbent's runs.
   std::optional<double> incumbent_bits_per_byte;
   RemainingBudget remaining;
+  /// How good the predictions were so far, by proposer and family of ideas.
+  std::vector<study::Calibration> calibration = {};
 };
 
 /// Draws for the next experiment, from the night's seed, the proposer and the experiment's number.
@@ -43,17 +47,22 @@ class Proposer {
   virtual std::optional<study::Proposal> propose(const ProposalContext& context) = 0;
 };
 
-/// How a proposer leaves a trace; the research loop connects these to the journal.
+/// How a proposer leaves a trace and reads what it left; the research loop connects these to the
+/// journal, the budget and the view.
 struct ProposerServices {
   std::function<void(const study::LlmCall&)> add_llm_call = [](const study::LlmCall&) {};
   std::function<void(const std::string& kind, const std::string& text)> add_event =
       [](const std::string&, const std::string&) {};
-  /// Sets the worst case of a call in dollars aside (nullopt: not known); nullopt: it may not be
-  /// made. Every reservation is settled, with what the call cost or nullopt if that is not known.
-  std::function<std::optional<int64_t>(std::optional<double>)> reserve_dollars =
-      [](std::optional<double>) { return std::optional<int64_t>(0); };
-  std::function<void(int64_t, std::optional<double>)> settle_dollars = [](int64_t,
-                                                                          std::optional<double>) {};
+  /// A fact of the study; null if there is none.
+  std::function<base::Json(const std::string& name)> fact = [](const std::string&) {
+    return base::Json();
+  };
+  std::function<void(const std::string& name, const base::Json& value)> set_fact =
+      [](const std::string&, const base::Json&) {};
+  /// A proposer's own word about a decided experiment.
+  std::function<void(int64_t experiment, const study::Reflection&)> reflect =
+      [](int64_t, const study::Reflection&) {};
+  ChatHooks chat = {};
 };
 
 /// Services that write to a journal, which must outlive them.

@@ -184,7 +184,8 @@ class Night {
         .history = state_.experiments(),
         .noise_bits_per_byte = state_.noise().run_sd,
         .incumbent_bits_per_byte = journal_.mean_bits_per_byte(incumbent),
-        .remaining = budget_.remaining(program_.night.experiments - state_.decided())};
+        .remaining = budget_.remaining(program_.night.experiments - state_.decided()),
+        .calibration = study::calibrate(journal_.scored_groups())};
     std::optional<study::Proposal> proposal = proposals_(context);
     count_hours();
     if (!proposal) return false;
@@ -360,11 +361,20 @@ class Night {
 
   ProposerServices services() {
     ProposerServices services = journal_services(journal_);
-    services.reserve_dollars = [this](std::optional<double> worst) {
-      return budget_.reserve_dollars(worst);
+    services.chat.reserve = [this](const WorstCase& worst) {
+      call_ = budget_.reserve_dollars(worst.dollars);
+      return call_.has_value();
     };
-    services.settle_dollars = [this](int64_t reservation, std::optional<double> used) {
-      budget_.settle_dollars(reservation, used);
+    services.chat.settle = [this](const Settlement& used) {
+      budget_.settle_dollars(*call_, used.dollars);
+    };
+    services.chat.on_wait = [this](const Waiting& waiting) {
+      count_hours();
+      show({.phase = "proposing",
+            .experiment = std::ssize(state_.experiments()) + 1,
+            .waiting = fmt::format("{}, {} of at most {}", waiting.what,
+                                   base::format_duration(waiting.seconds_so_far),
+                                   base::format_duration(waiting.limit_seconds))});
     };
     return services;
   }
@@ -416,6 +426,8 @@ class Night {
   Workshop shop_;
   double last_count_;
   std::string phase_;
+  /// Of the request to a language model that is under way.
+  std::optional<int64_t> call_;
   /// Why the last runs could not be had.
   std::string lacking_;
 };

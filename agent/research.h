@@ -34,6 +34,8 @@ struct NightProgress {
   std::string phase;
   /// The experiment in progress; 0 while the baseline runs.
   int64_t experiment = 0;
+  /// While a language model's turn is waited for: "language model, 12.3 s of at most 2 min 00 s".
+  std::string waiting = {};
   /// Decided so far (vetoed ones are not), and how many are to be.
   int64_t decided = 0;
   int64_t planned = 0;

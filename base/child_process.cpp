@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/processes.h"
+#include "base/secrets.h"
 
 extern char** environ;
 
@@ -35,10 +36,10 @@ std::set<pid_t>& own_children() {
 
 std::vector<std::string> child_environment(const ChildOptions& options) {
   std::vector<std::string> result;
+  const std::vector<std::string> without = secret_variables();
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const std::string name = text.substr(0, text.find('='));
-    const auto& without = options.without_environment;
     if (options.environment.count(name) > 0) continue;
     if (std::find(without.begin(), without.end(), name) != without.end()) continue;
     result.push_back(text);

@@ -33,10 +33,9 @@ struct ChildOptions {
   /// At most so much of them (bounded_output.h); 0: all.
   int64_t max_output_bytes = 0;
   std::filesystem::path working_folder = {};
-  /// Added to, or replacing, the inherited environment.
+  /// Added to, or replacing, the inherited environment, which loses the variables of secrets
+  /// (secrets.h).
   std::map<std::string, std::string> environment = {};
-  /// Taken out of the inherited environment, e.g. the name of an API key's variable.
-  std::vector<std::string> without_environment = {};
   /// What it may do with files; everything if absent. Needs can_restrict_files().
   std::optional<FileAccess> file_access = {};
 };

@@ -3,6 +3,8 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "base/secrets.h"
+
 namespace windtunnel::base {
 
 void start_log(const std::string& program) {
@@ -12,7 +14,7 @@ void start_log(const std::string& program) {
 }
 
 // As an argument, not as the format: the text may hold braces.
-void log_info(const std::string& text) { spdlog::info("{}", text); }
-void log_error(const std::string& text) { spdlog::error("{}", text); }
+void log_info(const std::string& text) { spdlog::info("{}", redact(text)); }
+void log_error(const std::string& text) { spdlog::error("{}", redact(text)); }
 
 }  // namespace windtunnel::base

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/secrets.h"
 #include "base/text.h"
 
 namespace windtunnel::base {
@@ -50,21 +51,21 @@ void Progress::draw(std::optional<double> fraction, std::optional<double> second
   if (!detail.empty()) text += (text.empty() ? "" : ", ") + detail;
   if (seconds_left) text += ", " + format_duration(*seconds_left) + " left";
   if (!is_terminal_) {
-    std::fprintf(stream_, "%s\n", text.c_str());
+    std::fprintf(stream_, "%s\n", redact(text).c_str());
     std::fflush(stream_);
     return;
   }
   struct winsize size = {};
   const size_t columns =
       ::ioctl(::fileno(stream_), TIOCGWINSZ, &size) == 0 && size.ws_col > 10 ? size.ws_col - 1 : 79;
-  std::fprintf(stream_, "\r\033[K%s", shorten(text, columns).c_str());
+  std::fprintf(stream_, "\r\033[K%s", shorten(redact(text), columns).c_str());
   std::fflush(stream_);
   line_open_ = true;
 }
 
 void Progress::line(const std::string& text) {
   clear();
-  std::fprintf(stream_, "%s\n", text.c_str());
+  std::fprintf(stream_, "%s\n", redact(text).c_str());
   std::fflush(stream_);
 }
 

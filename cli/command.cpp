@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/secrets.h"
 
 namespace windtunnel::cli {
 
@@ -30,7 +31,7 @@ int64_t parse_number(const std::string& text, const std::string& what) {
 }
 
 void print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
+  std::fputs(base::redact(text).c_str(), stdout);
   if (text.empty() || text.back() != '\n') std::fputc('\n', stdout);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/interrupt.h"
+#include "base/secrets.h"
 #include "cli/command.h"
 
 namespace windtunnel::cli {
@@ -39,25 +40,30 @@ int run(int argc, char** argv) {
   return exit_code;
 }
 
+void complain(const std::exception& error) {
+  std::fprintf(stderr, "windtunnel: %s\n", base::redact(std::string(error.what())).c_str());
+}
+
 }  // namespace
 }  // namespace windtunnel::cli
 
 int main(int argc, char** argv) {
   namespace base = windtunnel::base;
+  using windtunnel::cli::complain;
   base::catch_interrupts();
   try {
     return windtunnel::cli::run(argc, argv);
   } catch (const base::UsageError& error) {
-    std::fprintf(stderr, "windtunnel: %s\n", error.what());
+    complain(error);
     return base::kExitUsage;
   } catch (const base::ConfigError& error) {
-    std::fprintf(stderr, "windtunnel: %s\n", error.what());
+    complain(error);
     return base::kExitUsage;
   } catch (const base::Interrupted& error) {
-    std::fprintf(stderr, "windtunnel: %s\n", error.what());
+    complain(error);
     return base::kExitInterrupted;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "windtunnel: %s\n", error.what());
+    complain(error);
     return base::kExitFailed;
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "agent/chat_options.h"
 #include "agent/research.h"
 #include "agent/summary.h"
 #include "base/clock.h"
@@ -32,6 +33,7 @@ class TerminalNight final : public agent::NightView {
       detail = fmt::format("experiment {} ({}/{} decided)", night.experiment, night.decided,
                            night.planned);
     }
+    if (!night.waiting.empty()) detail += ": " + night.waiting;
     const std::string runs = text_of(night.runs);
     if (!runs.empty()) detail += ": " + runs;
     if (night.seconds_left) {
@@ -234,6 +236,8 @@ std::string plan_text(const SessionOptions& options, bool with_night, bool with_
 StudySession::StudySession(const SessionOptions& options) : program_(load_program(options)) {
   folder_ = fs::absolute(study_folder(options.study.empty() ? program_.name : options.study));
   if (options.fresh) require_study_or_nothing(folder_);
+  // Before the first child process: packages, figures and trainers need no key.
+  agent::protect_keys(program_.proposers);
   lock_ = std::make_unique<base::FolderLock>(folder_);
   if (options.fresh) empty_study(folder_);
   base::remove_leftovers(folder_);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/secrets.h"
 #include "report/figures/gnuplot.h"
 #include "report/leaderboard.h"
 #include "report/page.h"
@@ -51,10 +52,10 @@ DrawnFigures draw_figures(const StudyData& data) {
 
 void write_report(const fs::path& study) {
   const StudyData data = read_study(study);
-  base::write_file_atomic(study / "results.tsv", results_tsv(data));
-  base::write_file_atomic(study / "leaderboard.md", leaderboard(data));
-  base::write_file_atomic(study / "research_log.md", research_log(data));
-  base::write_file_atomic(study / "report.html", page(data, draw_figures(data)));
+  base::write_file_atomic(study / "results.tsv", base::redact(results_tsv(data)));
+  base::write_file_atomic(study / "leaderboard.md", base::redact(leaderboard(data)));
+  base::write_file_atomic(study / "research_log.md", base::redact(research_log(data)));
+  base::write_file_atomic(study / "report.html", base::redact(page(data, draw_figures(data))));
 }
 
 }  // namespace windtunnel::report

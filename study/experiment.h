@@ -1,6 +1,7 @@
 #pragma once
 // What a night of research is made of, as stored: proposals with their predictions, and decisions.
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -78,6 +79,11 @@ struct Proposal {
   std::vector<std::string> citations;
   /// Set by the harness: who proposed it.
   std::string proposer;
+
+  /// Fields that no proposer is asked for.
+  static constexpr std::array kSetByHarness = {"proposer", "citations"};
+  /// Fields that an answer may leave out.
+  static constexpr std::array kOptional = {"kind", "family", "revisit_if"};
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {

@@ -97,11 +97,6 @@ std::string bytes_text(uint64_t bytes) {
 
 }  // namespace
 
-std::vector<std::string>& hidden_variables() {
-  static std::vector<std::string> names;
-  return names;
-}
-
 std::string study_marker(const fs::path& study) {
   return fs::weakly_canonical(fs::absolute(study)).string();
 }
@@ -192,7 +187,9 @@ bool Job::has_room_on_disk() {
   return false;
 }
 
-void Job::write_config() { base::write_json(folder_ / "config.json", base::to_json(effective_)); }
+void Job::write_config() {
+  base::write_json(folder_ / "config.json", base::redact(base::to_json(effective_)));
+}
 
 void Job::trust_files() {
   const double start = base::monotonic_seconds();
@@ -250,8 +247,7 @@ void Job::launch(const std::string& command, const std::vector<std::string>& mor
                              .max_output_bytes = workshop_.limits.log_bytes,
                              .environment = {{"OMP_NUM_THREADS", threads},
                                              {"MKL_NUM_THREADS", threads},
-                                             {kStudyVariable, study_marker(workshop_.study)}},
-                             .without_environment = hidden_variables()};
+                                             {kStudyVariable, study_marker(workshop_.study)}}};
   if (workshop_.limits.restrict_files) options.file_access = file_access(!evaluating_);
   child_ = std::make_unique<base::ChildProcess>(options);
   phase_started_ = base::monotonic_seconds();

@@ -38,9 +38,6 @@ inline constexpr const char* kStudyVariable = "WINDTUNNEL_STUDY";
 /// Its value for a study.
 std::string study_marker(const std::filesystem::path& study);
 
-/// Environment variables that no child may inherit (keep_from_children).
-std::vector<std::string>& hidden_variables();
-
 class Job {
  public:
   /// Prepares the run folder; nothing runs yet.

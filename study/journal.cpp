@@ -166,7 +166,7 @@ void Journal::add_llm_call(const LlmCall& call) {
       .bind(call.purpose)
       .bind(call.model)
       .bind(call.outcome)
-      .bind(call.message)
+      .bind(base::redact(call.message))
       .bind(call.prompt_tokens)
       .bind(call.completion_tokens)
       .bind(call.dollars)
@@ -189,10 +189,10 @@ std::vector<LlmCall> Journal::llm_calls() const {
                       .message = row.text(3),
                       .prompt_tokens = row.optional_integer(4),
                       .completion_tokens = row.optional_integer(5),
-                      .dollars = row.optional_real(6),
                       .seconds = row.real(7),
                       .request = row.json(8),
-                      .reply = row.json(9)});
+                      .reply = row.json(9),
+                      .dollars = row.optional_real(6)});
   }
   return result;
 }
@@ -201,7 +201,7 @@ void Journal::add_event(const std::string& kind, const std::string& text) {
   Statement(parts_->database, "INSERT INTO events(time, kind, text) VALUES(?, ?, ?)")
       .bind(base::utc_now())
       .bind(kind)
-      .bind(text)
+      .bind(base::redact(text))
       .run();
 }
 

@@ -37,11 +37,11 @@ struct LlmCall {
   std::string message;
   std::optional<int64_t> prompt_tokens;
   std::optional<int64_t> completion_tokens;
-  /// By the program's prices; null where they or the usage are unknown.
-  std::optional<double> dollars;
   double seconds = 0;
   base::Json request;
   base::Json reply;
+  /// What it cost, or could have cost where the server did not say; null without prices.
+  std::optional<double> dollars;
 };
 
 /// The experiments of one kind, proposer, family and verdict, counted and their predictions scored.
@@ -90,6 +90,7 @@ struct Reservation {
 /// Kind of the event that says that the locked split of the corpus was scored.
 inline constexpr const char* kLockedAccessEvent = "locked_access";
 
+/// Secrets (base/secrets.h) never reach the file: texts and JSON go through redact().
 class Journal {
  public:
   /// Opens or makes the journal. `read_only` never writes and does not make one.

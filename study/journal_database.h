@@ -9,13 +9,14 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/secrets.h"
 #include "study/journal.h"
 
 namespace windtunnel::study {
 
-/// Text from a child or a language model may hold bytes that are not UTF-8.
+/// Text from a child or a language model may hold bytes that are not UTF-8, or a key.
 inline std::string dump(const base::Json& value) {
-  return value.dump(-1, ' ', false, base::Json::error_handler_t::replace);
+  return base::redact(value).dump(-1, ' ', false, base::Json::error_handler_t::replace);
 }
 
 /// One prepared statement; parameters are bound in order, columns are read by index.

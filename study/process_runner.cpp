@@ -135,6 +135,4 @@ fs::path trainer_program() {
   return program;
 }
 
-void keep_from_children(const std::string& variable) { hidden_variables().push_back(variable); }
-
 }  // namespace windtunnel::study

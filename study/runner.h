@@ -65,9 +65,6 @@ std::unique_ptr<Runner> make_process_runner(const std::filesystem::path& study, 
 /// Path of windtunnel-train: beside this program. Errors: Error if it is not there.
 std::filesystem::path trainer_program();
 
-/// Environment variables (names of API keys) that no child process may inherit.
-void keep_from_children(const std::string& variable);
-
 /// What a run folder shows of a run in flight, from outside.
 RunProgress glimpse(const std::filesystem::path& run_folder);
 

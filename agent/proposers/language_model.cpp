@@ -1,17 +1,29 @@
-// A language model through the OpenAI chat API. Each turn is one question rebuilt from the record;
-// an answer that cannot be used gets one repair turn that shows what is wrong with it. After that,
-// and after any failure of the server, there is no proposal and the lineup turns to its rules.
+// A language model behind an address (chat_client.h). Each turn is one question rebuilt from the
+// record; an answer that cannot be used gets one repair turn that shows what is wrong with it.
+// After that, and after any failure of the server, there is no proposal and the lineup turns to its
+// rules.
 //
 // A model that failed is left alone for 1, 2, 4, at most 8 turns, so that a slow server does not
-// cost its deadline each time; one that is out of money or rejects us is not asked again.
+// cost its deadline each time. One that is overloaded, or limits our rate, is left alone for as
+// long as it asks: the rules propose meanwhile, or the night waits (`on_overload`). One that is out
+// of money, or rejects us, is not asked again.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
+#include "agent/answer.h"
 #include "agent/chat_client.h"
 #include "agent/http.h"
+#include "agent/model_profile.h"
 #include "agent/prompt.h"
 #include "agent/proposer.h"
+#include "agent/token_estimate.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/secrets.h"
 #include "base/text.h"
 
 namespace windtunnel::agent {
@@ -20,11 +32,19 @@ namespace {
 using base::Json;
 using study::Proposal;
 
+// A busy server that does not say for how long.
+constexpr double kLeastPauseSeconds = 30;
+// Of the room for question and answers, what the question may take: the rest is for a repair turn.
+constexpr double kQuestionShare = 0.75;
+constexpr size_t kLongestQuotedAnswer = 4000;
+
 struct LanguageModelOptions {
   ChatOptions chat;
   std::string endpoint_variable;
   std::string model_variable;
-  int64_t max_prompt_bytes = 48'000;
+  int64_t prompt_tokens = 16'000;
+  std::string on_overload = "rules";
+  double max_pause_seconds = 3600;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
@@ -34,22 +54,26 @@ struct LanguageModelOptions {
                    "proposer is off"});
     visit("model_variable", self.model_variable,
           {.help = "environment variable that replaces the model"});
-    visit("max_prompt_bytes", self.max_prompt_bytes,
-          {.help = "length of a question; old experiments are left out first",
-           .unit = "bytes",
-           .minimum = 4000});
+    visit("prompt_tokens", self.prompt_tokens,
+          {.help = "length of a question by an estimate that never falls short; less where the "
+                   "model's context is smaller; what is worth least is left out first",
+           .unit = "tokens",
+           .minimum = 1000});
+    visit("on_overload", self.on_overload,
+          {.help = "while the server asks to be left alone: rules propose, or the night waits",
+           .choices = {"rules", "wait"}});
+    visit("max_pause_seconds", self.max_pause_seconds,
+          {.help = "longest pause for an overloaded server in one turn",
+           .unit = "seconds",
+           .minimum = 0});
   }
 };
 
 std::vector<base::Problem> option_problems(const Json& options) {
-  std::vector<base::Problem> problems;
-  const std::string endpoint = options.at("endpoint");
-  if (endpoint.empty()) {
-    if (options.at("endpoint_variable") == "") {
-      problems.push_back({"endpoint", "\"\"", "must be given, or endpoint_variable"});
-    }
-  } else if (const std::string rule = url_problem(endpoint); !rule.empty()) {
-    problems.push_back({"endpoint", Json(endpoint).dump(), rule});
+  std::vector<base::Problem> problems =
+      chat_option_problems(base::from_trusted_json<LanguageModelOptions>(options).chat);
+  if (options.at("endpoint") == "" && options.at("endpoint_variable") == "") {
+    problems.push_back({"endpoint", "\"\"", "must be given, or endpoint_variable"});
   }
   if (options.at("model") == "" && options.at("model_variable") == "") {
     problems.push_back({"model", "\"\"", "must be given, or model_variable"});
@@ -60,6 +84,16 @@ std::vector<base::Problem> option_problems(const Json& options) {
 std::string from_environment(const std::string& variable, const std::string& otherwise) {
   const char* value = variable.empty() ? nullptr : std::getenv(variable.c_str());
   return value && *value ? value : otherwise;
+}
+
+bool is_busy(const std::string& outcome) {
+  return outcome == chat_outcome::kOverloaded || outcome == chat_outcome::kRateLimited;
+}
+
+/// Nothing that a later turn could change.
+bool is_final(const std::string& outcome) {
+  return outcome == chat_outcome::kOutOfMoney || outcome == chat_outcome::kRejected ||
+         outcome == chat_outcome::kNoBudget;
 }
 
 class LanguageModel : public Proposer {
@@ -76,82 +110,253 @@ class LanguageModel : public Proposer {
                " is not set");
       return;
     }
-    client_.emplace(chat);
+    const std::vector<base::Problem> problems = chat_option_problems(chat);
+    if (!problems.empty()) throw base::ConfigError("language model", problems);
+    read_key(chat);
   }
 
   std::optional<Proposal> propose(const ProposalContext& context) override {
-    if (!client_) return std::nullopt;
+    if (is_off_ || base::monotonic_seconds() < paused_until_) return std::nullopt;
     if (turns_to_rest_ > 0) {
       --turns_to_rest_;
       return std::nullopt;
     }
-    std::optional<Proposal> proposal = ask(context);
-    failures_ = proposal ? 0 : failures_ + 1;
-    turns_to_rest_ = proposal ? 0 : std::min(8, 1 << std::min(failures_ - 1, 3));
+    if (paused_until_ > 0) {
+      services_.add_event("language_model_resumed", "the language model is asked again");
+      paused_until_ = 0;
+    }
+    double pause_left = options_.max_pause_seconds;
+    std::optional<Proposal> proposal;
+    for (;;) {
+      proposal = open() ? ask(context) : std::nullopt;
+      if (proposal || !busy_seconds_ || !wait_out(pause_left)) break;
+    }
+    if (proposal) {
+      failures_ = 0;
+    } else if (paused_until_ == 0) {
+      ++failures_;
+      turns_to_rest_ = std::min(8, 1 << std::min(failures_ - 1, 3));
+    }
     return proposal;
   }
 
  private:
-  std::optional<Proposal> ask(const ProposalContext& context) {
-    const Json schema = answer_schema(context.program);
-    std::vector<ChatMessage> messages =
-        proposal_prompt(context, static_cast<size_t>(options_.max_prompt_bytes));
-    const std::string experiment = std::to_string(context.history.size() + 1);
-    for (const bool is_repair : {false, true}) {
-      const ChatReply reply = client_->ask(messages, schema);
-      const std::string purpose = (is_repair ? "repair of proposal " : "proposal ") + experiment;
-      // An answer that was cut off may be complete all the same; its content decides.
-      const bool has_answer = reply.ok() || reply.outcome == chat_outcome::kTruncated;
-      if (!has_answer) {
-        log(purpose, reply, reply.outcome, reply.message);
-        const bool is_final =
-            reply.outcome == chat_outcome::kOutOfMoney || reply.outcome == chat_outcome::kRejected;
-        if (is_final) turn_off(reply.message);
-        return std::nullopt;
+  // --- The server -------------------------------------------------------------------------------
+
+  /// Makes the client, at first with what is known about the model, or what a probe finds.
+  bool open() {
+    busy_seconds_.reset();
+    if (client_) return true;
+    ModelProfile profile = known_profile();
+    if (!profile.works() && options_.chat.api == "auto") {
+      profile = probe();
+      if (!profile.works()) {
+        if (is_final(profile.outcome)) turn_off(profile.problem);
+        if (is_busy(profile.outcome)) note_busy(profile.outcome, kLeastPauseSeconds);
+        return false;
       }
-      auto read = read_answer(reply.content, context);
-      if (auto* proposal = std::get_if<Proposal>(&read)) {
-        log(purpose, reply, is_repair ? "repaired" : chat_outcome::kOk, "");
-        return std::move(*proposal);
-      }
-      auto errors = std::get<std::vector<std::string>>(read);
-      if (!reply.ok()) errors.insert(errors.begin(), reply.message + "; answer more briefly");
-      log(purpose, reply, reply.ok() ? "unusable" : reply.outcome, base::join(errors, "; "));
-      messages.push_back(
-          {"assistant", reply.content.empty() ? "(no text)" : base::shorten(reply.content, 4000)});
-      messages.push_back({"user", repair_prompt(errors)});
     }
+    if (profile.context_tokens) limit_context(*profile.context_tokens);
+    client_.emplace(options_.chat, profile, services_.chat);
+    return true;
+  }
+
+  ModelProfile known_profile() const {
+    const Json known = services_.fact(kProfilesFact);
+    const auto found = known.is_object() ? known.find(profile_key(options_.chat)) : known.end();
+    if (!known.is_object() || found == known.end()) return {};
+    return base::from_trusted_json<ModelProfile>(*found);
+  }
+
+  ModelProfile probe() {
+    const ModelProfile profile = probe_model(
+        options_.chat, services_.chat, [this](const std::string& what, const auto& reply) {
+          log("probe: " + what, reply, reply.outcome, reply.message);
+        });
+    if (!profile.works()) return profile;
+    services_.add_event(
+        "language_model_probed",
+        profile.server + " by " + profile.api + ", streaming " +
+            (profile.streaming ? "yes" : "no") + ", structured output " + profile.structured +
+            ", context " +
+            (profile.context_tokens ? std::to_string(*profile.context_tokens) + " tokens"
+                                    : "not told"));
+    Json known = services_.fact(kProfilesFact);
+    if (!known.is_object()) known = Json::object();
+    known[profile_key(options_.chat)] = base::to_json(profile);
+    services_.set_fact(kProfilesFact, known);
+    return profile;
+  }
+
+  void limit_context(int64_t tokens) {
+    context_tokens_ = std::min(context_tokens_.value_or(tokens), tokens);
+    // At least half of the context is for the question.
+    options_.chat.max_completion_tokens =
+        std::max<int64_t>(16, std::min(options_.chat.max_completion_tokens, tokens / 2));
+    if (client_) client_->limit_completion(options_.chat.max_completion_tokens);
+  }
+
+  int64_t most_prompt_tokens() const {
+    if (!context_tokens_) return options_.prompt_tokens;
+    const auto room = static_cast<double>(*context_tokens_ - options_.chat.max_completion_tokens);
+    return std::min(options_.prompt_tokens, static_cast<int64_t>(kQuestionShare * room));
+  }
+
+  // --- Being left alone -------------------------------------------------------------------------
+
+  void note_busy(const std::string& outcome, double asked_seconds) {
+    busy_seconds_ =
+        std::min(options_.max_pause_seconds, std::max(kLeastPauseSeconds, asked_seconds));
+    const std::string length = base::format_duration(*busy_seconds_);
+    const bool waits = options_.on_overload == "wait";
+    services_.add_event("language_model_" + outcome,
+                        waits ? "the night waits " + length + " for the language model"
+                              : "the rules propose for " + length);
+    if (!waits) paused_until_ = base::monotonic_seconds() + *busy_seconds_;
+  }
+
+  /// Waits as long as the server asked, if the night is to wait and may do so for that long.
+  bool wait_out(double& pause_left) {
+    if (options_.on_overload != "wait" || *busy_seconds_ > pause_left) return false;
+    pause_left -= *busy_seconds_;
+    const double start = base::monotonic_seconds();
+    for (double passed = 0; passed < *busy_seconds_; passed = base::monotonic_seconds() - start) {
+      base::stop_if_interrupted();
+      services_.chat.on_wait({.what = "busy language model, the night waits",
+                              .seconds_so_far = passed,
+                              .limit_seconds = *busy_seconds_});
+      std::this_thread::sleep_for(
+          std::chrono::duration<double>(std::min(0.1, *busy_seconds_ - passed)));
+    }
+    return true;
+  }
+
+  // --- One turn ---------------------------------------------------------------------------------
+
+  std::optional<Proposal> ask(const ProposalContext& context) {
+    const std::string experiment = std::to_string(context.history.size() + 1);
+    auto messages = proposal_prompt(context, most_prompt_tokens());
+    if (!messages) return too_small();
+    ChatReply reply = put(*messages, context, "proposal " + experiment);
+    if (reply.outcome == chat_outcome::kTooLong) {
+      // Once more, within what the server says, or half of what it refused.
+      limit_context(reply.context_tokens.value_or(tokens_of(*messages) / 2));
+      messages = proposal_prompt(context, most_prompt_tokens());
+      if (!messages) return too_small();
+      reply = put(*messages, context, "shorter proposal " + experiment);
+    }
+    if (!errors_) return take_proposal();
+    messages->push_back({"assistant", reply.content.empty()
+                                          ? "(no text)"
+                                          : base::shorten(reply.content, kLongestQuotedAnswer)});
+    messages->push_back({"user", repair_prompt(*errors_)});
+    put(*messages, context, "repair of proposal " + experiment);
+    return take_proposal();
+  }
+
+  /// Puts one question; leaves a proposal, or the errors of an answer that may be repaired, or
+  /// neither.
+  ChatReply put(const std::vector<ChatMessage>& messages, const ProposalContext& context,
+                const std::string& purpose) {
+    proposal_.reset();
+    const bool is_repair = errors_.has_value();
+    errors_.reset();
+    const ChatReply reply = client_->ask(
+        messages, answer_schema(context.program, true, to_reflect_on(context.history)));
+    if (!reply.has_answer()) {
+      log(purpose, reply, reply.outcome, reply.message);
+      if (is_busy(reply.outcome)) note_busy(reply.outcome, reply.retry_after_seconds.value_or(0));
+      if (is_final(reply.outcome)) turn_off(reply.message);
+      return reply;
+    }
+    if (reply.prompt_was_cut) note_cut(reply, messages);
+    auto read = read_answer(reply.content, context);
+    if (auto* found = std::get_if<Answer>(&read)) {
+      log(purpose, reply, is_repair ? "repaired" : chat_outcome::kOk, "");
+      proposal_ = std::move(found->proposal);
+      const study::Experiment* last = to_reflect_on(context.history);
+      if (last && found->reflection) services_.reflect(last->number, *found->reflection);
+      return reply;
+    }
+    // An answer that was cut off may be complete all the same; its content has decided.
+    auto errors = std::get<std::vector<std::string>>(read);
+    if (!reply.ok()) errors.insert(errors.begin(), reply.message + "; answer more briefly");
+    log(purpose, reply, reply.ok() ? "unusable" : reply.outcome, base::join(errors, "; "));
+    if (!is_repair) errors_ = std::move(errors);
+    return reply;
+  }
+
+  std::optional<Proposal> take_proposal() {
+    errors_.reset();
+    return std::exchange(proposal_, std::nullopt);
+  }
+
+  static int64_t tokens_of(const std::vector<ChatMessage>& messages) {
+    int64_t tokens = 0;
+    for (const ChatMessage& message : messages) tokens += most_tokens(message.content);
+    return tokens;
+  }
+
+  std::nullopt_t too_small() {
+    turn_off(
+        "a question does not fit: it may have " + std::to_string(most_prompt_tokens()) +
+        " tokens by prompt_tokens and the model's context; list fewer mutable paths, or take a "
+        "model with a larger context");
     return std::nullopt;
+  }
+
+  /// Servers that cut a question without a word drop its beginning, the rules.
+  void note_cut(const ChatReply& reply, const std::vector<ChatMessage>& messages) {
+    if (std::exchange(noted_cut_, true)) return;
+    services_.add_event("language_model_cut_the_question",
+                        "the server read " + std::to_string(*reply.prompt_tokens) +
+                            " tokens of a question of some " + std::to_string(tokens_of(messages)) +
+                            "; questions are shorter from now on; raise the server's context");
+    limit_context(*reply.prompt_tokens + options_.chat.max_completion_tokens);
   }
 
   void log(const std::string& purpose, const ChatReply& reply, const std::string& outcome,
            const std::string& message) const {
-    services_.add_llm_call({.purpose = purpose,
-                            .model = options_.chat.model,
-                            .outcome = outcome,
-                            .message = client_->redact(base::shorten(message, 1000)),
-                            .prompt_tokens = reply.prompt_tokens,
-                            .completion_tokens = reply.completion_tokens,
-                            .seconds = reply.seconds,
-                            .request = reply.request,
-                            .reply = reply.reply});
+    std::vector<std::string> words = reply.failed_attempts;
+    if (!message.empty()) words.push_back(message);
+    services_.add_llm_call(
+        {.purpose = purpose,
+         .model = options_.chat.model,
+         .outcome = outcome,
+         .message = base::redact(base::shorten(base::join(words, "; then "), 1000)),
+         .prompt_tokens = reply.prompt_tokens,
+         .completion_tokens = reply.completion_tokens,
+         .seconds = reply.seconds,
+         .request = reply.request,
+         .reply = reply.reply,
+         .dollars = reply.dollars});
   }
 
   void turn_off(const std::string& reason) {
-    client_.reset();
+    is_off_ = true;
     services_.add_event("language_model_off", reason);
   }
 
   LanguageModelOptions options_;
   ProposerServices services_;
   std::optional<ChatClient> client_;
+  bool is_off_ = false;
+  std::optional<int64_t> context_tokens_;
+  bool noted_cut_ = false;
   int failures_ = 0;
   int turns_to_rest_ = 0;
+  /// Monotonic; 0 while it is not left alone.
+  double paused_until_ = 0;
+  /// Of the last question: how long the server asks to be left alone.
+  std::optional<double> busy_seconds_;
+  /// What the last question brought.
+  std::optional<Proposal> proposal_;
+  std::optional<std::vector<std::string>> errors_;
 };
 
 const base::Registration<ProposerKind> registration{
     {.name = "language_model",
-     .summary = "a language model behind an OpenAI-compatible address, with one repair turn",
+     .summary = "a language model behind an address, in any dialect, with one repair turn",
      .options = base::schema_of<LanguageModelOptions>(),
      .entry = {.make = [](const Json& options,
                           const ProposerServices& services) -> std::unique_ptr<Proposer> {

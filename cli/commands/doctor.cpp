@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/model_check.h"
 #include "cli/places.h"
 #include "study/runner.h"
 
@@ -75,9 +76,17 @@ std::vector<Finding> examine() {
 }
 
 Action setup(CLI::App& app) {
-  auto json = std::make_shared<bool>(false);
-  add_json_flag(app, *json);
-  return [json] {
+  struct Options {
+    bool json = false;
+    bool llm = false;
+    ModelCheck models;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_flag("--llm", options->llm, "find out what a language model's server can do");
+  add_model_options(app, options->models);
+  add_json_flag(app, options->json);
+  return [options] {
+    if (options->llm) return check_models(options->models, options->json);
     const std::vector<Finding> findings = examine();
     bool ok = true;
     base::Json object = base::Json::object();
@@ -87,7 +96,7 @@ Action setup(CLI::App& app) {
       object[finding.what] = {{"ok", finding.ok}, {"text", finding.text}};
       rows.push_back({finding.what, finding.ok ? "ok" : "PROBLEM", finding.text});
     }
-    if (*json) {
+    if (options->json) {
       print(object);
     } else {
       print(base::format_table(rows));
@@ -99,7 +108,9 @@ Action setup(CLI::App& app) {
 const base::Registration<Command> registration{
     {.name = "doctor",
      .summary = "is everything here that studies need, and what hardware is it",
-     .entry = {.group = "Looking", .example = "windtunnel doctor", .setup = setup}}};
+     .entry = {.group = "Looking",
+               .example = "windtunnel doctor --llm --program overnight_cpu",
+               .setup = setup}}};
 
 }  // namespace
 }  // namespace windtunnel::cli

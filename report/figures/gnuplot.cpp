@@ -8,6 +8,7 @@
 #include "base/child_process.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "report/figures/svg.h"
 #include "report/wording.h"
@@ -54,7 +55,7 @@ std::string run_script(const std::string& name, const Layout& layout, const Figu
       layout.width_pixels, height, layout.font_pixels, name, colour::kPaper.light, name, settings(),
       figure.commands);
   if (with_png) script += png_commands(name, layout, height);
-  base::write_file_atomic(folder / (name + ".gp"), script);
+  base::write_file_atomic(folder / (name + ".gp"), base::redact(script));
   const fs::path log = folder / (name + ".log");
   const base::ExitStatus status = base::run_child({.command = {"gnuplot", name + ".gp"},
                                                    .output_file = log,

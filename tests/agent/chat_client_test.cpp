@@ -7,7 +7,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "tests/agent/scripted_server.h"
+#include "tests/support/temporary_folder.h"
 
 namespace windtunnel::agent {
 namespace {
@@ -57,15 +59,47 @@ TEST(ChatClient, AsksForTheSchemaAndDropsItWhereTheServerDoesNotKnowIt) {
   const auto requests = server.requests();
   ASSERT_EQ(requests.size(), 3u);
   EXPECT_EQ(requests[0]["response_format"]["json_schema"]["schema"], schema);
-  EXPECT_FALSE(requests[1].contains("response_format"));
-  EXPECT_FALSE(requests[2].contains("response_format"));
+  for (const size_t later : {1U, 2U}) {
+    EXPECT_FALSE(requests[later].contains("response_format"));
+    EXPECT_EQ(requests[later]["tools"][0]["function"]["parameters"], schema);
+  }
 }
 
-TEST(ChatClient, DropsTheTokenLimitWhereTheServerDoesNotKnowIt) {
+TEST(ChatClient, EveryWayToHoldAnAnswerIsGivenUpInTurn) {
+  const auto refuse = [](const char* words) {
+    return status(400, Json{{"error", {{"message", words}}}}.dump());
+  };
+  ScriptedServer server({refuse("json_schema is not supported"), refuse("Unsupported param: tools"),
+                         refuse("response_format.type"), answer("{}")});
+  EXPECT_TRUE(ask(options_for(server.endpoint()), {{"type", "object"}}).ok());
+  EXPECT_EQ(server.requests()[2]["response_format"], (Json{{"type", "json_object"}}));
+  EXPECT_FALSE(server.requests()[3].contains("response_format"));
+}
+
+TEST(ChatClient, CallsTheTokenLimitWhatTheServerCallsIt) {
   ScriptedServer server(
-      {status(400, R"({"error": "unknown field max_completion_tokens"})"), answer("x")});
-  EXPECT_TRUE(ask(server).ok());
-  EXPECT_FALSE(server.requests()[1].contains("max_completion_tokens"));
+      {status(400, R"({"error": {"message": "Unsupported parameter: 'max_tokens'. Use )"
+                   R"('max_completion_tokens' instead."}})"),
+       answer("x"), status(400, R"({"error": "unknown field max_completion_tokens"})"),
+       answer("x")});
+  ChatClient client(options_for(server.endpoint()));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(client.ask({{"user", "x"}}).ok());
+  const auto requests = server.requests();
+  EXPECT_EQ(requests[0]["max_tokens"], 4096);
+  EXPECT_EQ(requests[1]["max_completion_tokens"], 4096);
+  EXPECT_FALSE(requests[1].contains("max_tokens"));
+  EXPECT_FALSE(requests[3].contains("max_completion_tokens"));
+}
+
+TEST(ChatClient, ExtraFieldsAreSentUntilTheyAreRefused) {
+  ScriptedServer server(
+      {status(400, R"({"error": {"message": "temperature is not supported"}})"), answer("x")});
+  ChatOptions options = options_for(server.endpoint());
+  options.extra = {{"temperature", 0.5}, {"top_p", 0.9}};
+  EXPECT_TRUE(ask(options).ok());
+  EXPECT_EQ(server.requests()[0]["temperature"], 0.5);
+  EXPECT_FALSE(server.requests()[1].contains("temperature"));
+  EXPECT_EQ(server.requests()[1]["top_p"], 0.9);
 }
 
 TEST(ChatClient, WaitsAsLongAsRetryAfterSays) {
@@ -98,6 +132,78 @@ TEST(ChatClient, MoneyErrorsAreFinal) {
     EXPECT_EQ(reply.outcome, "out_of_money") << code;
     EXPECT_EQ(reply.attempts, 1);
   }
+  for (const auto& step :
+       {status(402, "{}"), status(429, R"({"error": {"type": "billing_error", "message": "x"}})"),
+        status(400, R"({"type": "error", "error": {"type": "invalid_request_error", )"
+                    R"("message": "Your credit balance is too low to access the API."}})"),
+        raw(R"({"error": {"code": "insufficient_quota", "message": "no credit"}})")}) {
+    ScriptedServer server({step});
+    EXPECT_EQ(ask(server).outcome, "out_of_money");
+  }
+}
+
+TEST(ChatClient, OverloadIsAClassOfItsOwnAndSaysHowLongToWait) {
+  for (const auto& step :
+       {status(529, "{}", {{"Retry-After", "900"}}), status(503, "{}", {{"Retry-After", "900"}}),
+        status(400, R"({"error": {"type": "overloaded_error"}})", {{"Retry-After", "15m0s"}})}) {
+    ScriptedServer server({step});
+    const ChatReply reply = ask(server);
+    EXPECT_EQ(reply.outcome, "overloaded");
+    EXPECT_EQ(reply.retry_after_seconds, 900);
+    EXPECT_EQ(reply.attempts, 1);
+  }
+}
+
+TEST(ChatClient, AQuestionTooLongForTheContextIsSaidToBe) {
+  const std::vector<std::pair<std::string, std::optional<int64_t>>> errors = {
+      {R"({"error": {"code": 400, "type": "exceed_context_size_error", "message": "the request )"
+       R"(exceeds the available context size", "n_prompt_tokens": 9000, "n_ctx": 4096}})",
+       4096},
+      {R"({"error": {"code": "context_length_exceeded", "message": "This model's maximum context )"
+       R"(length is 8192 tokens. However, you requested 9000 tokens"}})",
+       8192},
+      {R"({"error": {"message": "Requested tokens (2950) exceed context window of 2048"}})", 2048},
+      {R"({"type": "error", "error": {"message": "prompt is too long: 210000 tokens"}})", {}}};
+  for (const auto& [body, context] : errors) {
+    ScriptedServer server({status(400, body)});
+    const ChatReply reply = ask(server);
+    EXPECT_EQ(reply.outcome, "too_long") << body;
+    EXPECT_EQ(reply.context_tokens, context) << body;
+  }
+}
+
+TEST(ChatClient, AQuestionThatTheServerCutIsNoticedByItsTokens) {
+  ScriptedServer server({answer("yes")});  // which claims to have read 120 tokens
+  ChatClient client(options_for(server.endpoint()));
+  EXPECT_FALSE(client.ask({{"user", std::string(900, 'x')}}).prompt_was_cut);
+  EXPECT_TRUE(client.ask({{"user", std::string(9000, 'x')}}).prompt_was_cut);
+}
+
+TEST(ChatClient, EachRequestIsReservedAtItsWorstAndSettledByWhatIsKnown) {
+  ScriptedServer server({status(503, "{}", {{"Retry-After", "0"}}), answer("yes"),
+                         raw(R"({"choices": [{"message": {"content": "yes, without usage"}}]})")});
+  ChatOptions options = options_for(server.endpoint());
+  options.max_completion_tokens = 100;
+  options.dollars_per_million_prompt_tokens = 1e4;      // a cent a token
+  options.dollars_per_million_completion_tokens = 1e5;  // ten
+  std::vector<Settlement> settled;
+  int64_t allowed = 3;
+  ChatHooks hooks;
+  hooks.reserve = [&](const WorstCase&) { return allowed-- > 0; };
+  hooks.settle = [&](const Settlement& settlement) { settled.push_back(settlement); };
+  ChatClient client(options, {}, hooks);
+  const ChatReply first = client.ask({{"user", std::string(10, 'x')}});
+  const ChatReply second = client.ask({{"user", std::string(10, 'x')}});
+  ASSERT_EQ(settled.size(), 3u);
+  EXPECT_EQ(settled[0].prompt_tokens, 0);
+  EXPECT_DOUBLE_EQ(*settled[0].dollars, 0);
+  EXPECT_DOUBLE_EQ(*first.dollars, 120 * 0.01 + 40 * 0.1);
+  EXPECT_EQ(settled[2].prompt_tokens, std::nullopt);
+  EXPECT_EQ(settled[2].dollars, settled[2].reserved.dollars);
+  EXPECT_GE(*second.dollars, 100 * 0.1);
+  const ChatReply third = client.ask({{"user", "x"}});
+  EXPECT_EQ(third.outcome, "no_budget");
+  EXPECT_EQ(server.requests().size(), 3u);
 }
 
 TEST(ChatClient, ServerErrorsAreRetriedABoundedNumberOfTimes) {
@@ -105,6 +211,7 @@ TEST(ChatClient, ServerErrorsAreRetriedABoundedNumberOfTimes) {
   const ChatReply reply = ask(server);
   EXPECT_EQ(reply.outcome, "server_error");
   EXPECT_EQ(reply.attempts, 3);
+  EXPECT_EQ(reply.failed_attempts.size(), 2u);
   ScriptedServer burst({status(503, "{}", {{"Retry-After", "0"}}),
                         status(529, "{}", {{"Retry-After", "0"}}), answer("ok")});
   EXPECT_TRUE(ask(burst).ok());
@@ -146,6 +253,12 @@ TEST(ChatClient, AnswersThatAreNoCompletionAreNamedForWhatTheyAre) {
       {answer(""), "empty"},
       {answer(" \n"), "empty"},
       {raw(R"({"choices": [{"message": {"content": null}}]})"), "empty"},
+      {raw(R"({"choices": [{"message": {"tool_calls": []}}]})"), "empty"},
+      {raw(R"({"choices": [{"message": {"tool_calls": [{"function": {"arguments": ""}}]}}]})"),
+       "empty"},
+      {raw(R"({"choices": [{"message": {"content": 7, "tool_calls": "x"}, "finish_reason": []}]})"),
+       "empty"},
+      {raw(R"({"choices": [{"message": {"content": "", "reasoning_content": "hm"}}]})"), "empty"},
       {answer("{\"patch\": {", "length"), "truncated"},
       {answer("no", "content_filter"), "refusal"},
       {raw(R"({"choices": [{"message": {"content": "", "refusal": "I cannot"}}]})"), "refusal"},
@@ -190,16 +303,15 @@ TEST(ChatClient, RefusesAddressesItMustNotUse) {
   }
 }
 
-TEST(RetryAfter, ReadsEveryForm) {
-  const auto now = std::chrono::system_clock::from_time_t(1'792'567'680);  // Wed, 21 Oct 2026
-  EXPECT_EQ(retry_after_seconds("250", "9", now), 0.25);
-  EXPECT_EQ(retry_after_seconds("", "7", now), 7);
-  EXPECT_EQ(retry_after_seconds("", "1.5", now), 1.5);
-  EXPECT_EQ(retry_after_seconds("", "Wed, 21 Oct 2026 07:28:30 GMT", now), 30);
-  EXPECT_EQ(retry_after_seconds("", "Wed, 21 Oct 2020 07:28:30 GMT", now), 0);
-  EXPECT_EQ(retry_after_seconds("", "", now), std::nullopt);
-  EXPECT_EQ(retry_after_seconds("", "-1", now), std::nullopt);
-  EXPECT_EQ(retry_after_seconds("", "soon", now), std::nullopt);
+TEST(ChatClient, TheKeyComesFromAFileWhereNoVariableIsSet) {
+  const tests::TemporaryFolder folder;
+  base::write_file_atomic(folder / "key", "file-canary-0042\n");
+  ScriptedServer server({answer("you are file-canary-0042")});
+  ChatOptions options = options_for(server.endpoint());
+  options.key_variable = "WINDTUNNEL_TEST_UNSET";
+  options.key_file = folder / "key";
+  EXPECT_EQ(ask(options).content, "you are [key]");
+  EXPECT_EQ(server.authorization(), "Bearer file-canary-0042");
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 #pragma once
-// An OpenAI-compatible server that follows a script, one step per request; the last step repeats.
+// A server of language models that follows a script, one step per question whatever the dialect;
+// the last step repeats. What it says of itself ("/v1/models", "/props", "/api/ps") is given by
+// `facts`.
 
 #include <httplib.h>
 
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -18,18 +21,27 @@ class ScriptedServer {
  public:
   using Step = std::function<void(const httplib::Request&, httplib::Response&)>;
 
-  explicit ScriptedServer(std::vector<Step> steps) : steps_(std::move(steps)) {
-    server_.Post("/v1/chat/completions",
-                 [this](const httplib::Request& request, httplib::Response& response) {
-                   size_t number = 0;
-                   {
-                     const std::lock_guard lock(mutex_);
-                     number = requests_.size();
-                     requests_.push_back(base::Json::parse(request.body));
-                     authorization_ = request.get_header_value("Authorization");
-                   }
-                   steps_[std::min(number, steps_.size() - 1)](request, response);
-                 });
+  explicit ScriptedServer(std::vector<Step> steps,
+                          const std::map<std::string, base::Json>& facts = {})
+      : steps_(std::move(steps)) {
+    for (const char* path : {"/v1/chat/completions", "/v1/responses", "/v1/messages"}) {
+      server_.Post(path, [this](const httplib::Request& request, httplib::Response& response) {
+        size_t number = 0;
+        {
+          const std::lock_guard lock(mutex_);
+          number = requests_.size();
+          requests_.push_back(base::Json::parse(request.body));
+          paths_.push_back(request.path);
+          headers_ = request.headers;
+        }
+        steps_[std::min(number, steps_.size() - 1)](request, response);
+      });
+    }
+    for (const auto& [path, fact] : facts) {
+      server_.Get(path, [fact = fact.dump()](const httplib::Request&, httplib::Response& response) {
+        response.set_content(fact, "application/json");
+      });
+    }
     port_ = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
     while (!server_.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -44,10 +56,17 @@ class ScriptedServer {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
-  std::string authorization() {
+  std::vector<std::string> paths() {
     const std::lock_guard lock(mutex_);
-    return authorization_;
+    return paths_;
   }
+  /// Of the last question.
+  std::string header(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = headers_.find(name);
+    return found == headers_.end() ? "" : found->second;
+  }
+  std::string authorization() { return header("Authorization"); }
 
  private:
   std::vector<Step> steps_;
@@ -56,7 +75,8 @@ class ScriptedServer {
   std::thread thread_;
   std::mutex mutex_;
   std::vector<base::Json> requests_;
-  std::string authorization_;
+  std::vector<std::string> paths_;
+  httplib::Headers headers_;
 };
 
 inline ScriptedServer::Step answer(const std::string& content,
@@ -77,6 +97,11 @@ inline ScriptedServer::Step raw(const std::string& body,
   return [=](const httplib::Request&, httplib::Response& response) {
     response.set_content(body, type);
   };
+}
+
+/// A stream of server-sent events that holds exactly these bytes.
+inline ScriptedServer::Step stream(const std::string& bytes) {
+  return raw(bytes, "text/event-stream");
 }
 
 inline ScriptedServer::Step status(int code, const std::string& body,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "agent/dialect.h"
 #include "agent/proposer.h"
 #include "agent/veto.h"
 #include "corpus/extractor.h"
@@ -33,6 +34,7 @@ void expect_one_kind_a_file(const std::string& folder) {
 }
 
 TEST(Registries, HaveOneKindForEachFile) {
+  expect_one_kind_a_file<agent::Dialects>("agent/dialects");
   expect_one_kind_a_file<agent::ProposerKinds>("agent/proposers");
   expect_one_kind_a_file<agent::Vetoes>("agent/vetoes");
   expect_one_kind_a_file<corpus::ExtractorRegistry>("corpus/extractors");
@@ -58,6 +60,7 @@ TEST(Registries, EveryKindSaysWhatItIs) {
   const auto expect_summaries = [](const auto& registry) {
     for (const auto& kind : registry.kinds()) EXPECT_NE(kind.summary, "") << kind.name;
   };
+  expect_summaries(agent::Dialects::instance());
   expect_summaries(agent::ProposerKinds::instance());
   expect_summaries(agent::Vetoes::instance());
   expect_summaries(corpus::ExtractorRegistry::instance());

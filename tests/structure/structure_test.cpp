@@ -169,9 +169,9 @@ TEST(Structure, EveryFileOfAKindsFolderRegistersExactlyOneKind) {
     }
   }
   for (const char* folder :
-       {"agent/proposers", "agent/vetoes", "cli/commands", "corpus/extractors", "model/kinds",
-        "model/layers", "model/router_kinds", "model/routers", "report/figures", "scaling/laws",
-        "study/objective_kinds", "trainer/objectives", "trainer/optimizers"}) {
+       {"agent/dialects", "agent/proposers", "agent/vetoes", "cli/commands", "corpus/extractors",
+        "model/kinds", "model/layers", "model/router_kinds", "model/routers", "report/figures",
+        "scaling/laws", "study/objective_kinds", "trainer/objectives", "trainer/optimizers"}) {
     EXPECT_TRUE(kinds_folders.contains(folder)) << folder << " registers nothing";
   }
 }

@@ -1,10 +1,14 @@
 #include "study/journal.h"
 
 #include <gmock/gmock.h>
+#include <sqlite3.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "base/secrets.h"
 #include "tests/support/temporary_folder.h"
 
 namespace windtunnel::study {
@@ -80,6 +84,49 @@ TEST(Journal, WhatIsWrittenIsReadBackByTheNextProcess) {
   EXPECT_EQ(journal.fact("absent"), std::nullopt);
   EXPECT_EQ(journal.events().size(), 1u);
   EXPECT_EQ(journal.llm_calls().at(0).prompt_tokens, std::nullopt);
+  EXPECT_EQ(journal.llm_calls().at(0).dollars, std::nullopt);
+}
+
+TEST(Journal, NoSecretReachesTheFile) {
+  constexpr const char* kCanary = "journal-canary-77c1";
+  ::setenv("WINDTUNNEL_TEST_JOURNAL_KEY", kCanary, 1);
+  base::secret_from_environment("WINDTUNNEL_TEST_JOURNAL_KEY");
+  const TemporaryFolder folder;
+  {
+    Journal journal(folder / "journal.db");
+    const std::string leak = std::string("key ") + kCanary;
+    Experiment experiment = sample_experiment();
+    experiment.proposal.hypothesis = leak;
+    journal.add_experiment(experiment);
+    journal.decide(1, {.verdict = verdict::kDiscard, .reason = leak});
+    journal.set_fact("noise", {{leak, leak}});
+    journal.add_event("said", leak);
+    journal.add_llm_call({.purpose = "p",
+                          .model = "m",
+                          .outcome = "ok",
+                          .message = leak,
+                          .request = {leak},
+                          .reply = leak});
+    EXPECT_EQ(journal.events().at(0).text, "key [key]");
+    EXPECT_EQ(journal.experiments().at(0).proposal.hypothesis, "key [key]");
+  }
+  EXPECT_THAT(base::read_file(folder / "journal.db"), ::testing::Not(HasSubstr(kCanary)));
+}
+
+TEST(Journal, OneFromBeforeCallsHadAPriceIsReadAndThenExtended) {
+  const TemporaryFolder folder;
+  { Journal(folder / "journal.db").add_llm_call({.purpose = "p", .model = "m", .outcome = "ok"}); }
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open((folder / "journal.db").c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database, "ALTER TABLE llm_calls DROP COLUMN dollars", nullptr, nullptr,
+                         nullptr),
+            SQLITE_OK);
+  sqlite3_close(database);
+  EXPECT_EQ(Journal(folder / "journal.db", /*read_only=*/true).llm_calls().size(), 1U);
+  Journal journal(folder / "journal.db");
+  journal.add_llm_call({.purpose = "p", .model = "m", .outcome = "ok", .dollars = 0.25});
+  EXPECT_EQ(journal.llm_calls().at(0).dollars, std::nullopt);
+  EXPECT_EQ(journal.llm_calls().at(1).dollars, 0.25);
 }
 
 TEST(Journal, ATerminalStateIsWrittenExactlyOnce) {

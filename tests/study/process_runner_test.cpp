@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/fingerprint.h"
 #include "base/interrupt.h"
+#include "base/secrets.h"
 #include "study/run_missing.h"
 #include "tests/study/scripted_trainer.h"
 
@@ -104,7 +105,7 @@ TEST_F(ProcessRunnerTest, RunsShareTheSlots) {
 
 TEST_F(ProcessRunnerTest, AKeyVariableDoesNotReachTheChild) {
   ::setenv("WINDTUNNEL_TEST_KEY", "canary-value", 1);
-  keep_from_children("WINDTUNNEL_TEST_KEY");
+  base::secret_from_environment("WINDTUNNEL_TEST_KEY");
   trainer("env > $RUN/environment\n" + good_training());
   run_one();
   EXPECT_THAT(base::read_file(folder_ / "runs/r1/environment"),

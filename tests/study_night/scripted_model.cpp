@@ -34,12 +34,19 @@ std::string proposal(const Json& patch, double change) {
       .dump();
 }
 
+/// The key as it came, as an address and as base64 have it.
+std::string quotes_of(const std::string& authorization) {
+  const std::string key = authorization.substr(authorization.find(' ') + 1);
+  return "You came with " + authorization + ", " + httplib::detail::encode_query_param(key) +
+         " or " + httplib::make_basic_authentication_header("user", key).second;
+}
+
 std::string answer_for(int64_t experiment, bool is_repair, const std::string& authorization) {
   switch (experiment) {
     case 2:
       return proposal({{"train.optimizer.learning_rate", 0.03}}, -0.2);
     case 3:
-      if (!is_repair) return "You came with " + authorization + "; I would try another optimizer.";
+      if (!is_repair) return quotes_of(authorization) + "; I would try another optimizer.";
       return proposal({{"train.optimizer.matrices", "adamw"}}, 0.1);
     case 4:
       if (!is_repair) return proposal({{"train.optimizer.learning_rate", 0.03}}, -0.1);

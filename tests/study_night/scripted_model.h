@@ -5,7 +5,7 @@
 //
 //   experiment 1   belongs to the program's queue
 //              2   a larger learning rate
-//              3   prose that quotes the key, then another optimizer
+//              3   prose that quotes the key in several forms, then another optimizer
 //              4   what is the incumbent's already, then more experts
 //              5   more weight decay, in a fenced block
 

@@ -142,6 +142,7 @@ TEST(StudyNight, KilledAtAnyMomentItEndsLikeOneThatWasNot) {
 
   EXPECT_EQ(place.model.authorization(), std::string("Bearer ") + Workplace::kKey);
   EXPECT_THAT(place.files_holding(Workplace::kKey), IsEmpty());
+  for (const char* form : Workplace::kKeyForms) EXPECT_THAT(place.files_holding(form), IsEmpty());
 }
 
 TEST(StudyNight, CtrlCStopsInOrderAndTheSameCommandContinues) {

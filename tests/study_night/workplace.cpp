@@ -49,7 +49,8 @@ mutable:
 decision: {min_pairs: 1, max_pairs: 3, confidence: 0.6}
 proposers:
   - {kind: queue}
-  - {kind: language_model, endpoint: "ENDPOINT", model: scripted, key_variable: KEY}
+  - {kind: language_model, endpoint: "ENDPOINT", model: scripted, key_variable: KEY,
+     api: chat_completions}
 queue:
   - hypothesis: The rate it has already, which nobody needs to measure again.
     patch: {train.optimizer.learning_rate: 0.01}

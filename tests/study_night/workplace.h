@@ -1,6 +1,7 @@
 #pragma once
 // A folder with a corpus, a program and a language model in which the real `windtunnel` studies.
 
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -25,7 +26,10 @@ class Workplace {
 
   static constexpr const char* kKeyVariable = "WINDTUNNEL_TEST_KEY";
   /// Must be found nowhere.
-  static constexpr const char* kKey = "canary-4f1d7be09a";
+  static constexpr const char* kKey = "canary/4f1d+7be09a=";
+  /// And neither must these: percent-encoded, and what base64 makes of it wherever it stands.
+  static constexpr std::array kKeyForms = {"canary%2F4f1d%2B7be09a%3D", "Y2FuYXJ5LzRmMWQrN2JlMDlhP",
+                                           "NhbmFyeS80ZjFkKzdiZTA5YT", "jYW5hcnkvNGYxZCs3YmUwOWE9"};
 
   ScriptedModel model;
 
