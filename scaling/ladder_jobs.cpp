@@ -141,6 +141,7 @@ int64_t collect_jobs(const LadderPlan& plan, study::Journal& journal, const fs::
                     " is of another configuration or seed than the ladder's run " + run.id +
                     "; remove " + (*folder / run.id).string() + " and write the jobs again");
       }
+      if (!plan.data_fingerprint.empty()) require_manifest(plan.data_fingerprint, *record);
       record->id = run.id;
       record->purpose = kPurpose;
       copy_small_files(from, study / "runs" / run.id, *record);

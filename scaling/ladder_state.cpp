@@ -186,12 +186,7 @@ class StateOfLadder {
 
   void require_same_data(const study::RunRecord& record) {
     if (data_.empty()) data_ = record.data_fingerprint;
-    if (record.data_fingerprint == data_) return;
-    throw base::Error(fmt::format(
-        "run {} read the corpus manifest {}, but this ladder is on {}; a ladder has one manifest: "
-        "put that corpus back, or start over with --fresh",
-        record.id, base::short_fingerprint(record.data_fingerprint),
-        base::short_fingerprint(data_)));
+    require_manifest(data_, record);
   }
 
   std::vector<SizeAndRate> optima_below(const PlannedRung& rung) const {
@@ -262,6 +257,15 @@ bool LadderState::complete() const {
 
 LadderState ladder_state(const LadderPlan& plan, const RecordOf& record_of) {
   return StateOfLadder(plan, record_of).compute();
+}
+
+void require_manifest(const std::string& data_fingerprint, const study::RunRecord& record) {
+  if (record.data_fingerprint == data_fingerprint) return;
+  throw base::Error(fmt::format(
+      "run {} read the corpus manifest {}, but this ladder is on {}; a ladder has one manifest: "
+      "put that corpus back, or start over with --fresh",
+      record.id, base::short_fingerprint(record.data_fingerprint),
+      base::short_fingerprint(data_fingerprint)));
 }
 
 RecordOf records_in(const study::Journal& journal) {

@@ -121,6 +121,9 @@ using RecordOf = std::function<std::optional<study::RunRecord>(const std::string
 /// than the other records if the plan has none.
 LadderState ladder_state(const LadderPlan& plan, const RecordOf& record_of);
 
+/// Errors: Error naming both if the record read another manifest than `data_fingerprint`.
+void require_manifest(const std::string& data_fingerprint, const study::RunRecord& record);
+
 /// Of the finished runs of a journal, which must outlive it.
 RecordOf records_in(const study::Journal& journal);
 
