@@ -209,9 +209,9 @@ Observations ladder_observations(const study::Journal& journal) {
     if (run.purpose == kPurpose && run.record) records.push_back(*run.record);
   }
   Observations observations = observations_from_records(records, convention::kSixND);
+  if (!journal.fact(kPlanFact)) return observations;
   std::map<std::string, bool> is_tuned;
-  for (const Json& fact : journal.fact(kRungsFact).value_or(Json::array())) {
-    const auto rung = base::from_trusted_json<RungOutcome>(fact);
+  for (const RungOutcome& rung : ladder_state(stored_plan(journal), records_in(journal)).rungs) {
     if (rung.rate_status.empty() || rung.rate_status == rate_status::kGiven) continue;
     for (const TriedRate& tried : rung.tried) is_tuned[tried.run] = false;
     for (const std::string& run : rung.runs) {

@@ -256,7 +256,7 @@ TEST(LadderPlan, AVariantTrainsOnTheTokensOfTheRungItIsPairedWith) {
   EXPECT_NE(variant.parameters_active, plan.rungs[2].parameters_active);
   EXPECT_EQ(variant.tokens, plan.rungs[2].tokens);
   EXPECT_EQ(variant.steps, plan.rungs[2].steps);
-  EXPECT_EQ(variant.config["model"]["pattern"], "(*E)2");
+  EXPECT_EQ(variant.config["model"]["pattern"], "*E*E");
   EXPECT_EQ(plan.rungs[2].curve, "full");
   EXPECT_EQ(plan.law, "loss_c");
 }
