@@ -11,8 +11,9 @@ namespace {
 namespace fs = std::filesystem;
 using base::Json;
 
-constexpr const char* kFacts[] = {"program",    "corpus",      "baseline",        "noise",
-                                  "night.stop", "ladder.plan", "ladder.forecast", "fit"};
+constexpr const char* kFacts[] = {"program",         "corpus",      "baseline",     "noise",
+                                  "night.stop",      "ladder.plan", "ladder.rungs", "ladder.pairs",
+                                  "ladder.forecast", "fit"};
 
 std::vector<study::CurvePoint> read_curve(const fs::path& file) {
   std::vector<study::CurvePoint> points;
