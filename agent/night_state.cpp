@@ -60,6 +60,11 @@ void NightState::sync() {
   }
 }
 
+void NightState::reflected(int64_t experiment, const study::Reflection& word) {
+  auto& reflection = experiments_.at(static_cast<size_t>(experiment) - 1).reflection;
+  if (!reflection) reflection = word;
+}
+
 const Experiment& NightState::experiment(int64_t number) const {
   return experiments_.at(static_cast<size_t>(number) - 1);
 }

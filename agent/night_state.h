@@ -29,6 +29,9 @@ class NightState {
   /// not settled at the last time.
   void sync();
 
+  /// The proposer's word about a decided experiment, which the journal has taken down.
+  void reflected(int64_t experiment, const study::Reflection& word);
+
   const std::vector<study::Experiment>& experiments() const { return experiments_; }
   const std::vector<study::JournalRun>& runs() const { return runs_; }
   const study::Experiment& experiment(int64_t number) const;

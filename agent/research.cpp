@@ -361,6 +361,10 @@ class Night {
 
   ProposerServices services() {
     ProposerServices services = journal_services(journal_);
+    services.reflect = [this](int64_t experiment, const study::Reflection& word) {
+      journal_.reflect(experiment, word);
+      state_.reflected(experiment, word);
+    };
     services.chat.reserve = [this](const WorstCase& worst) {
       call_ = budget_.reserve_dollars(worst.dollars);
       return call_.has_value();

@@ -1,6 +1,34 @@
 #include "cli/session_command.h"
 
+#include <fmt/format.h>
+
 namespace windtunnel::cli {
+namespace {
+
+int write_jobs(const SessionCommand& command) {
+  StudySession session(command.session);
+  session.expect_steps(2);
+  session.corpus();
+  const scaling::JobsWritten written = session.write_jobs(command.jobs_folder);
+  if (command.json) {
+    base::Json json = base::to_json(written);
+    json["script"] = written.script.string();
+    print(json);
+  } else if (written.runs.empty()) {
+    print(
+        fmt::format("all {} runs have ended; the same command without --write-jobs fits and "
+                    "tests their law",
+                    written.ended));
+  } else {
+    print(
+        fmt::format("{} runs to do, {} ended, {} rungs follow from these\nsbatch {}\n"
+                    "then the same command again, which takes their results in",
+                    written.runs.size(), written.ended, written.waiting, written.script.string()));
+  }
+  return base::kExitDone;
+}
+
+}  // namespace
 
 void add_session_options(CLI::App& app, SessionCommand& command) {
   SessionOptions& session = command.session;
@@ -27,6 +55,7 @@ int run_session(const SessionCommand& command) {
     }
     return base::kExitDone;
   }
+  if (!command.jobs_folder.empty()) return write_jobs(command);
   StudySession session(command.session);
   // corpus and report always, the ladder counts its law as a step of its own.
   session.expect_steps(2 + (command.with_night ? 1 : 0) + (command.with_ladder ? 2 : 0));

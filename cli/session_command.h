@@ -15,6 +15,8 @@ struct SessionCommand {
   bool dry_run = false;
   bool with_night = false;
   bool with_ladder = false;
+  /// Of the ladder's jobs; empty: they run here.
+  std::string jobs_folder;
 };
 
 /// Adds the shared options; the program is a positional one unless `command.session.program` is

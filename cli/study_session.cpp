@@ -3,18 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "agent/chat_options.h"
 #include "agent/research.h"
 #include "agent/summary.h"
-#include "base/clock.h"
 #include "base/fingerprint.h"
 #include "base/text.h"
 #include "cli/corpora.h"
+#include "cli/ladder_progress.h"
 #include "cli/places.h"
 #include "cli/run_progress.h"
 #include "report/report.h"
+#include "scaling/ladder_jobs.h"
 
 namespace windtunnel::cli {
 namespace fs = std::filesystem;
@@ -48,60 +48,6 @@ class TerminalNight final : public agent::NightView {
   base::Progress& progress_;
 };
 
-/// How far a ladder is, by the FLOPs of its runs; keeps what was there when the session began
-/// apart, so that the time left comes from this session's speed.
-class LadderProgress {
- public:
-  LadderProgress(const scaling::LadderPlan& plan, const study::Journal& journal,
-                 base::Progress& progress)
-      : plan_(plan), journal_(journal), progress_(progress), start_(base::monotonic_seconds()) {
-    for (const auto& rung : plan_.rungs) {
-      for (int seed = 1; seed <= plan_.ladder.seeds; ++seed) {
-        flops_[scaling::ladder_run_id(rung.name, seed)] = rung.flops_exact;
-      }
-    }
-    for (const auto& [id, flops] : flops_) total_ += flops;
-    done_at_start_ = done({});
-  }
-
-  void tick(const study::Runner& runner) {
-    const auto glimpses = runner.progress();
-    const double fraction = done(glimpses) / total_;
-    const double since = fraction - done_at_start_ / total_;
-    const double elapsed = base::monotonic_seconds() - start_;
-    if (since > 0.01) {
-      progress_.update_with_left(fraction, elapsed * (1 - fraction) / since, text_of(glimpses));
-    } else if (plan_.expected_seconds) {
-      progress_.update_with_left(fraction, *plan_.expected_seconds * (1 - fraction),
-                                 text_of(glimpses));
-    } else {
-      progress_.update(fraction, text_of(glimpses));
-    }
-  }
-
- private:
-  double done(const std::vector<study::RunProgress>& glimpses) const {
-    double sum = 0;
-    for (const auto& [id, flops] : flops_) {
-      const auto run = journal_.run(id);
-      if (run && run->record) sum += flops;
-    }
-    for (const study::RunProgress& glimpse : glimpses) {
-      const auto found = flops_.find(glimpse.id);
-      if (found != flops_.end()) sum += found->second * glimpse.latest.progress;
-    }
-    return sum;
-  }
-
-  const scaling::LadderPlan& plan_;
-  const study::Journal& journal_;
-  base::Progress& progress_;
-  double start_;
-  std::map<std::string, double> flops_;
-  double total_ = 0;
-  double done_at_start_ = 0;
-};
-
 /// The resolved base, with the corpus if there is one already.
 study::RunConfig base_config(const agent::Program& program) {
   Json document = program.base;
@@ -117,6 +63,68 @@ const scaling::LadderConfig& ladder_config(const agent::Program& program) {
     throw base::UsageError("program '" + program.name + "' has no `ladder`; add its rungs");
   }
   return program.ladder;
+}
+
+/// Exact FLOP/s that one run of this study reached: its largest run of a ladder, or else a run of
+/// the configuration to beat, `base`.
+std::optional<scaling::Speed> measured_speed(const study::Journal& journal,
+                                             const agent::NightSummary& night,
+                                             const study::RunConfig& base) {
+  std::optional<scaling::Speed> of_incumbent;
+  std::optional<scaling::Speed> of_ladder;
+  double most_flops = 0;
+  for (const study::JournalRun& run : journal.runs()) {
+    if (!run.record || !run.record->completed()) continue;
+    const study::TrainResult& train = run.record->train;
+    const bool has_flops = train.flops_exact && train.seconds.training.value_or(0) > 0;
+    if (run.purpose == "ladder" && has_flops && *train.flops_exact > most_flops) {
+      most_flops = *train.flops_exact;
+      of_ladder = {.flops_per_second = most_flops / *train.seconds.training,
+                   .is_measured = true,
+                   .source = run.id};
+    } else if (run.experiment == night.incumbent && train.tokens_per_second) {
+      of_incumbent = {
+          .flops_per_second = *train.tokens_per_second * study::training_flops_per_token(base),
+          .is_measured = true,
+          .source = run.id};
+    }
+  }
+  return of_ladder ? of_ladder : of_incumbent;
+}
+
+/// The plan of the ladder of the best configuration so far; `journal` is null where there is no
+/// study yet.
+scaling::LadderPlan make_ladder_plan(const agent::Program& program, const Json& base,
+                                     const study::Journal* journal) {
+  const agent::NightSummary night =
+      journal != nullptr ? agent::summarise(*journal) : agent::NightSummary{};
+  Json best = night.best_config.is_null() ? base : night.best_config;
+  const study::RunConfig config = study::resolve_run_config(best, "the best configuration");
+  const scaling::LadderConfig& ladder = ladder_config(program);
+  // A night that went on may have a new best; the ladder stays that of the one it was planned for.
+  const auto stored = journal != nullptr ? journal->fact("ladder.plan") : std::nullopt;
+  if (stored && !night.best_config.is_null() && stored->at("ladder") == base::to_json(ladder)) {
+    return base::from_trusted_json<scaling::LadderPlan>(*stored);
+  }
+  scaling::LadderSetting setting{.slots = static_cast<int>(program.slots)};
+  if (journal != nullptr) setting.speed = measured_speed(*journal, night, config);
+  if (!setting.speed) setting.speed = scaling::assumed_speed(config, ladder);
+  if (fs::exists(fs::path(config.data.corpus) / "manifest.json")) {
+    const auto manifest = corpus::read_manifest(config.data.corpus);
+    setting.corpus_train_tokens = static_cast<double>(manifest.train.tokens);
+    setting.data_fingerprint = manifest.fingerprint();
+  }
+  return scaling::plan_ladder(config, ladder, setting);
+}
+
+/// The same before anything is done, from what a study has left if there is one.
+scaling::LadderPlan ladder_plan_of(const SessionOptions& options, const agent::Program& program) {
+  const fs::path file =
+      study_folder(options.study.empty() ? program.name : options.study) / "journal.db";
+  const Json base = base::to_json(base_config(program));
+  if (options.fresh || !fs::exists(file)) return make_ladder_plan(program, base, nullptr);
+  const study::Journal journal(file, true);
+  return make_ladder_plan(program, base, &journal);
 }
 
 /// How many runs a night without a kept change takes, and their budget.
@@ -196,8 +204,7 @@ Json plan_json(const SessionOptions& options, bool with_night, bool with_ladder)
                      {"slots", program.slots}};
   }
   if (with_ladder) {
-    plan["ladder"] = base::to_json(scaling::plan_ladder(
-        config, ladder_config(program), {.slots = static_cast<int>(program.slots)}));
+    plan["ladder"] = base::to_json(ladder_plan_of(options, program));
   }
   return plan;
 }
@@ -226,9 +233,8 @@ std::string plan_text(const SessionOptions& options, bool with_night, bool with_
     }
   }
   if (with_ladder) {
-    text += "ladder   of the baseline; a kept change replaces it\n" +
-            scaling::ladder_table(scaling::plan_ladder(config, ladder_config(program),
-                                                       {.slots = static_cast<int>(program.slots)}));
+    text += "ladder   of the best configuration so far; a change that is kept replaces it\n" +
+            scaling::ladder_table(ladder_plan_of(options, program));
   }
   return text;
 }
@@ -284,31 +290,36 @@ void StudySession::night() {
 
 void StudySession::ladder() {
   phase("ladder of sizes");
-  const agent::NightSummary night = agent::summarise(*journal_);
-  Json best = night.best_config.is_null() ? program_.base : night.best_config;
-  const study::RunConfig config = study::resolve_run_config(best, "the best configuration");
-  scaling::LadderSetting setting{.slots = static_cast<int>(program_.slots)};
-  for (const study::JournalRun& run : journal_->runs()) {
-    if (run.experiment == night.incumbent && run.record && run.record->completed()) {
-      setting.tokens_per_second = run.record->train.tokens_per_second;
-    }
-  }
-  const auto manifest = corpus::read_manifest(config.data.corpus);
-  setting.corpus_train_tokens = static_cast<double>(manifest.train.tokens);
-  // A night that went on may have a new best; the ladder stays that of the one it was planned for.
-  const auto stored = journal_->fact("ladder.plan");
-  const bool goes_on = stored && !night.best_config.is_null() &&
-                       stored->at("ladder") == base::to_json(ladder_config(program_));
-  const scaling::LadderPlan plan =
-      goes_on ? base::from_trusted_json<scaling::LadderPlan>(*stored)
-              : scaling::plan_ladder(config, ladder_config(program_), setting);
+  const scaling::LadderPlan plan = make_ladder_plan(program_, program_.base, journal_.get());
   progress_.line(scaling::ladder_table(plan));
+  scaling::store_plan(plan, *journal_);
+  const int64_t collected = scaling::collect_jobs(plan, *journal_, folder_);
+  if (collected > 0) progress_.line(fmt::format("  {} runs of jobs taken in", collected));
+  const std::vector<std::string> open = scaling::open_jobs(plan, *journal_);
+  if (!open.empty()) {
+    throw base::Error(fmt::format(
+        "{} runs are written out as jobs and have not ended ({} ...): run them and give this "
+        "command again, with --write-jobs for what follows; or remove their folder to run them "
+        "here",
+        open.size(), open.front()));
+  }
   LadderProgress shown(plan, *journal_, progress_);
-  scaling::run_ladder(plan, *journal_, runner(), folder_, {},
+  scaling::run_ladder(plan, *journal_, runner(), folder_,
                       [&](const study::Runner& flying) { shown.tick(flying); });
+  const auto records = scaling::records_in(*journal_);
+  const scaling::LadderState state = scaling::ladder_state(plan, records);
+  progress_.line(scaling::outcome_table(state.rungs, scaling::paired_differences(state, records)));
   phase("law");
   const scaling::LawFit fit = scaling::fit_ladder(*journal_);
   progress_.line(scaling::fit_page(fit));
+}
+
+scaling::JobsWritten StudySession::write_jobs(const fs::path& folder) {
+  phase("jobs of the ladder");
+  const scaling::LadderPlan plan = make_ladder_plan(program_, program_.base, journal_.get());
+  progress_.line(scaling::ladder_table(plan));
+  return scaling::write_jobs(plan, *journal_, folder_, fs::absolute(folder).lexically_normal(),
+                             fs::read_symlink("/proc/self/exe"));
 }
 
 void StudySession::report() {
@@ -320,6 +331,8 @@ Json StudySession::summary_json() const {
   Json summary = {{"study", folder_.string()},
                   {"report", (folder_ / "report.html").string()},
                   {"night", base::to_json(agent::summarise(*journal_))}};
+  summary["ladder"] = {{"rungs", journal_->fact("ladder.rungs").value_or(Json())},
+                       {"pairs", journal_->fact("ladder.pairs").value_or(Json())}};
   summary["fit"] = journal_->fact("fit").value_or(Json());
   return summary;
 }

@@ -11,7 +11,7 @@
 #include "agent/program.h"
 #include "base/files.h"
 #include "base/progress.h"
-#include "scaling/ladder.h"
+#include "scaling/ladder_jobs.h"
 #include "study/journal.h"
 #include "study/runner.h"
 
@@ -50,7 +50,10 @@ class StudySession {
   void night();
   /// Trains the best configuration so far at the program's sizes, fits the law on all but the
   /// held-out one, and scores the forecast.
+  /// Errors: Error while jobs that were written out have not ended.
   void ladder();
+  /// Instead of running the ladder's runs, writes them out for a scheduler.
+  scaling::JobsWritten write_jobs(const std::filesystem::path& folder);
   void report();
 
   /// The closing lines for people, and the same as data.

@@ -81,12 +81,25 @@ LawView law_of(const Json& fit) {
   return law;
 }
 
-/// The rung of a ladder run: "ladder-w24-s1" -> "w24"; "" for any other name.
-std::string rung_of_run(const std::string& run_id) {
+/// Of the fact "ladder.rungs", by name; null if it is not there yet.
+Json outcome_of(const std::string& rung, const StudyData& data) {
+  const Json* outcomes = data.fact("ladder.rungs");
+  if (outcomes == nullptr || !outcomes->is_array()) return nullptr;
+  for (const Json& outcome : *outcomes) {
+    if (text_at(outcome, "name") == rung) return outcome;
+  }
+  return nullptr;
+}
+
+/// A run at the rate that its rung got; where no rung names its runs, by the run's own name:
+/// "ladder-w24-s1" is of w24.
+bool is_run_of(const std::string& run_id, const std::string& rung, const StudyData& data) {
+  const std::vector<std::string> runs = texts_at(outcome_of(rung, data), "runs");
+  if (!runs.empty()) return std::find(runs.begin(), runs.end(), run_id) != runs.end();
   const std::string prefix = "ladder-";
   const size_t end = run_id.rfind("-s");
-  if (run_id.rfind(prefix, 0) != 0 || end == std::string::npos || end < prefix.size()) return "";
-  return run_id.substr(prefix.size(), end - prefix.size());
+  if (run_id.rfind(prefix, 0) != 0 || end == std::string::npos || end < prefix.size()) return false;
+  return run_id.substr(prefix.size(), end - prefix.size()) == rung;
 }
 
 std::string state_of(const std::vector<const study::JournalRun*>& runs) {
@@ -111,16 +124,20 @@ std::string state_of(const std::vector<const study::JournalRun*>& runs) {
 RungView rung_view(const Json& rung, const StudyData& data) {
   RungView view{.name = text_at(rung, "name"),
                 .is_held_out = flag_at(rung, "held_out").value_or(false),
+                .base_rung = text_at(rung, "base_rung"),
                 .parameters_active = number_at(rung, "parameters_active"),
                 .tokens = number_at(rung, "tokens"),
                 .flops = number_at(rung, "flops_six_nd"),
                 .planned_seconds = number_at(rung, "expected_seconds")};
+  const Json outcome = outcome_of(view.name, data);
+  view.learning_rate = number_at(outcome, "learning_rate");
+  view.rate_status = text_at(outcome, "rate_status");
   std::vector<const study::JournalRun*> runs;
   double sum = 0;
   double seconds = 0;
   int64_t timed = 0;
   for (const auto& run : data.runs) {
-    if (rung_of_run(run.id) != view.name) continue;
+    if (!is_run_of(run.id, view.name, data)) continue;
     runs.push_back(&run);
     if (!run.record) continue;
     if (const auto value = finite(run.record->bits_per_byte())) {
@@ -141,7 +158,7 @@ RungView rung_view(const Json& rung, const StudyData& data) {
 }
 
 /// Forecasts first; in the place of each one its outcomes, if there are any.
-void add_forecasts(const Json& fit, LadderView& view) {
+void add_forecasts(const Json& fit, const StudyData& data, LadderView& view) {
   const std::vector<Json> outcomes = objects_at(fit, "held_out");
   for (const Json& item : objects_at(fit, "forecasts")) {
     const HeldOutView forecast{.name = text_at(item, "name"),
@@ -157,7 +174,7 @@ void add_forecasts(const Json& fit, LadderView& view) {
     bool is_scored = false;
     for (const Json& outcome : outcomes) {
       const std::string run = text_at(outcome, "name");
-      if (rung_of_run(run) != forecast.name) continue;
+      if (!is_run_of(run, forecast.name, data)) continue;
       HeldOutView scored = forecast;
       if (outcomes.size() > 1) scored.name = run;
       scored.measured = number_at(outcome, "measured");
@@ -180,13 +197,23 @@ LadderView ladder_view(const StudyData& data) {
       view.rungs.push_back(rung_view(rung, data));
     }
   }
+  if (const Json* pairs = data.fact("ladder.pairs"); pairs != nullptr && pairs->is_array()) {
+    for (const Json& pair : *pairs) {
+      view.pairs.push_back({.rung = text_at(pair, "rung"),
+                            .base_rung = text_at(pair, "base_rung"),
+                            .pairs = number_at(pair, "pairs"),
+                            .difference = number_at(pair, "difference"),
+                            .relative = number_at(pair, "relative"),
+                            .standard_deviation = number_at(pair, "standard_deviation")});
+    }
+  }
   // The forecast is the fit without outcomes: what there is before the held-out size has run.
   const Json* fit = data.fact("fit") != nullptr ? data.fact("fit") : data.fact("ladder.forecast");
   if (fit == nullptr) return view;
   view.law = law_of(*fit);
   const std::string convention = text_at(*fit, "flops_convention");
   if (!convention.empty()) view.flops_convention = convention;
-  add_forecasts(*fit, view);
+  add_forecasts(*fit, data, view);
   return view;
 }
 

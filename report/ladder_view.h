@@ -1,8 +1,8 @@
 #pragma once
 // The ladder of sizes and the law through it, as far as the journal has them: runs with purpose
-// "ladder" and the facts "ladder.plan", "ladder.forecast" and "fit". The facts are read key by key,
-// as their writers describe them in scaling/; what is absent stays absent, and the page says "not
-// available" in its place.
+// "ladder" and the facts "ladder.plan", "ladder.rungs", "ladder.pairs", "ladder.forecast" and
+// "fit". The facts are read key by key, as their writers describe them in scaling/; what is absent
+// stays absent, and the page says "not available" in its place.
 
 #include <optional>
 #include <string>
@@ -15,6 +15,11 @@ namespace windtunnel::report {
 struct RungView {
   std::string name;
   bool is_held_out = false;
+  /// Of a variant: the rung it is paired with; else "".
+  std::string base_rung;
+  std::optional<double> learning_rate;
+  /// "tuned", "edge", "extrapolated", "given"; "" until it is known.
+  std::string rate_status;
   std::optional<double> parameters_active;
   std::optional<double> tokens;
   /// Training FLOPs by the convention of the plan.
@@ -79,11 +84,22 @@ struct HeldOutView {
   std::optional<bool> covered;
 };
 
+/// A variant against the base at one size.
+struct PairView {
+  std::string rung;
+  std::string base_rung;
+  std::optional<double> pairs;
+  std::optional<double> difference;
+  std::optional<double> relative;
+  std::optional<double> standard_deviation;
+};
+
 struct LadderView {
   /// How FLOPs are counted, e.g. "6ND".
   std::string flops_convention;
   /// In the order of the plan, smallest first.
   std::vector<RungView> rungs;
+  std::vector<PairView> pairs;
   std::optional<LawView> law;
   /// Forecasts, with their outcome where it is known.
   std::vector<HeldOutView> held_out;

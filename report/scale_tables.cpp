@@ -30,15 +30,38 @@ std::string rungs_table(const LadderView& ladder) {
                                                             {"Active parameters", true},
                                                             {"Tokens", true},
                                                             {flops, true},
+                                                            {"Learning rate", true},
                                                             {"Planned time", true},
                                                             {"Measured time", true},
                                                             {"Bits per byte", true},
                                                             {"State"}});
   for (const RungView& rung : ladder.rungs) {
     table.add({rung.name, rung.is_held_out ? "held out" : "fitted", count(rung.parameters_active),
-               count(rung.tokens), number(rung.flops, 3), duration(rung.planned_seconds),
-               duration(rung.measured_seconds), bits(rung.bits_per_byte), rung.state},
+               count(rung.tokens), number(rung.flops, 3),
+               rung.learning_rate ? number(rung.learning_rate, 4) + " (" + rung.rate_status + ")"
+                                  : kNotAvailable,
+               duration(rung.planned_seconds), duration(rung.measured_seconds),
+               bits(rung.bits_per_byte), rung.state},
               rung.is_held_out ? "held-out" : "");
+  }
+  return table.html();
+}
+
+std::string pairs_table(const LadderView& ladder) {
+  if (ladder.pairs.empty()) return "";
+  HtmlTable table("Variants against the base, size by size",
+                  HtmlTable::Columns{{"Rung"},
+                                     {"Against"},
+                                     {"Difference in bits per byte", true},
+                                     {"Relative, %", true},
+                                     {"Standard deviation over seeds", true},
+                                     {"Seeds", true}});
+  for (const PairView& pair : ladder.pairs) {
+    table.add({pair.rung, pair.base_rung,
+               pair.difference ? fmt::format("{:+.4f}", *pair.difference) : kNotAvailable,
+               pair.relative ? fmt::format("{:+.2f}", 100 * *pair.relative) : kNotAvailable,
+               bits(pair.standard_deviation), count(pair.pairs)},
+              "");
   }
   return table.html();
 }

@@ -10,8 +10,9 @@ namespace {
 namespace fs = std::filesystem;
 using base::Json;
 
-constexpr const char* kFacts[] = {"program",    "corpus",      "baseline",        "noise",
-                                  "night.stop", "ladder.plan", "ladder.forecast", "fit"};
+constexpr const char* kFacts[] = {"program",         "corpus",      "baseline",     "noise",
+                                  "night.stop",      "ladder.plan", "ladder.rungs", "ladder.pairs",
+                                  "ladder.forecast", "fit"};
 
 /// Of the fact "baseline"; before the loop wrote it, config.json of the first run that has one.
 Json baseline_config(const StudyData& data) {

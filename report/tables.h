@@ -19,6 +19,8 @@ std::string failures_table(const StudyData& data);
 std::string events_table(const StudyData& data);
 
 std::string rungs_table(const LadderView& ladder);
+/// "" without variants.
+std::string pairs_table(const LadderView& ladder);
 std::string law_table(const LadderView& ladder);
 std::string held_out_table(const LadderView& ladder);
 std::string alternatives_table(const LadderView& ladder);

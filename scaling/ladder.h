@@ -1,10 +1,14 @@
 #pragma once
-// A ladder: one configuration at several sizes, each trained for the same number of tokens per
-// active parameter, with the largest held out. The plan is made and stored before anything runs;
-// the forecast for the held-out size is made from the smaller ones alone, stored as soon as they
-// are done, and never changed after.
+// A ladder: one configuration at several sizes and budgets, with variants beside it, and the
+// largest held out. The plan is made and stored before anything runs; the forecast for the held-out
+// part is made from the rest alone, stored as soon as that is done, and never changed after.
+//
+// What runs next is a function of the plan and of the records there are (ladder_state.h), so a
+// ladder continues after a kill at any instant, and runs may also end elsewhere (ladder_jobs.h).
 //
 // Facts in the journal:  ladder.plan      LadderPlan
+//                        ladder.rungs     list of RungOutcome: rates tried, rate chosen, and why
+//                        ladder.pairs     list of PairedDifference
 //                        ladder.forecast  LawFit without held_out
 //                        fit              the same LawFit, with held_out
 
@@ -14,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "scaling/ladder_config.h"
 #include "scaling/law_fit.h"
 #include "study/journal.h"
 #include "study/run_config.h"
@@ -21,54 +26,29 @@
 
 namespace windtunnel::scaling {
 
-struct RungConfig {
-  /// Part of run ids: letters, digits, '.', '_' and '-'.
-  std::string name;
-  /// Dotted path -> new value, on the configuration the ladder is for. A rung may set
-  /// train.optimizer.learning_rate itself; otherwise the exponent below gives it.
-  base::Json patch = base::Json::object();
-  bool held_out = false;
-
-  template <class Self, class Visitor>
-  static void describe(Self& self, Visitor& visit) {
-    visit("name", self.name, {.help = "name of the size, e.g. w24"});
-    visit(
-        "patch", self.patch,
-        {.help = "dotted path -> new value, e.g. model.width: 24", .schema = {{"type", "object"}}});
-    visit("held_out", self.held_out, {.help = "not fitted but forecast; must be the largest"});
-  }
-};
-
-struct LadderConfig {
-  double tokens_per_parameter = 20;
-  double learning_rate_exponent = -0.8;
-  int seeds = 1;
-  std::vector<RungConfig> rungs;
-
-  template <class Self, class Visitor>
-  static void describe(Self& self, Visitor& visit) {
-    visit("tokens_per_parameter", self.tokens_per_parameter,
-          {.help = "tokens trained on per active parameter", .exclusive_minimum = 0});
-    visit("learning_rate_exponent", self.learning_rate_exponent,
-          {.help = "peak rate of a rung = the base's * (N of rung / N of base)^exponent, N active",
-           .minimum = -5,
-           .maximum = 5});
-    visit("seeds", self.seeds, {.help = "runs per rung, seeds 1..k", .minimum = 1, .maximum = 100});
-    visit("rungs", self.rungs, {.help = "sizes: at least five fitted and a larger one held out"});
-  }
-};
-
+/// One size under one budget on one curve.
 struct PlannedRung {
+  /// Unique in the ladder; part of run ids: size, then curve unless it is the base's, then budget
+  /// or ratio where a size has several.
   std::string name;
+  std::string size;
+  std::string curve;
+  /// Of a variant: the rung of the base's own curve that it is paired with; else "".
+  std::string base_rung;
   bool held_out = false;
-  /// Resolved study::RunConfig; the seed is set per run.
+  /// Resolved study::RunConfig at `learning_rate`; the seed is set per run.
   base::Json config;
   std::string config_fingerprint;
   int64_t parameters_active = 0;
   int64_t parameters_total = 0;
+  double target_tokens = 0;
   int64_t tokens = 0;
   int64_t steps = 0;
   double learning_rate = 0;
+  /// A name of rate_status, without what only runs can tell: "tuned" stands for "will be".
+  std::string rate_status;
+  /// Runs without extensions of its grid.
+  int64_t runs = 0;
   double flops_exact = 0;
   double flops_six_nd = 0;
   double peak_memory_bytes = 0;
@@ -77,15 +57,22 @@ struct PlannedRung {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
-    visit("name", self.name, {.help = "name of the size"});
+    visit("name", self.name, {.help = "size, curve and budget in one"});
+    visit("size", self.size, {.help = "name of the size"});
+    visit("curve", self.curve, {.help = "name of the variant, or of the base's own curve"});
+    visit("base_rung", self.base_rung, {.help = "it is paired with; empty: of the base's curve"});
     visit("held_out", self.held_out, {.help = "forecast, not fitted"});
     visit("config", self.config, {.help = "resolved configuration of its runs"});
     visit("config_fingerprint", self.config_fingerprint, {.help = "of it, without the seed"});
     visit("parameters_active", self.parameters_active, {.help = "N, used by one token"});
     visit("parameters_total", self.parameters_total, {.help = "all weights"});
+    visit("target_tokens", self.target_tokens, {.help = "asked for", .unit = "tokens"});
     visit("tokens", self.tokens, {.help = "whole steps", .unit = "tokens"});
     visit("steps", self.steps, {.help = "optimizer steps"});
-    visit("learning_rate", self.learning_rate, {.help = "peak"});
+    visit("learning_rate", self.learning_rate,
+          {.help = "peak; of a size that is tuned, where its grid is expected"});
+    visit("rate_status", self.rate_status, {.help = "given, extrapolated, or tuned: by a grid"});
+    visit("runs", self.runs, {.help = "without extensions of the grid"});
     visit("flops_exact", self.flops_exact, {.help = "of one run, by the exact ledger"});
     visit("flops_six_nd", self.flops_six_nd, {.help = "of one run, 6ND"});
     visit("peak_memory_bytes", self.peak_memory_bytes, {.help = "estimate", .unit = "bytes"});
@@ -95,63 +82,106 @@ struct PlannedRung {
   }
 };
 
+/// How fast one run is while all slots are busy.
+struct Speed {
+  double flops_per_second = 0;
+  bool is_measured = false;
+  /// On what, or whose assumption; one clause.
+  std::string source;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("flops_per_second", self.flops_per_second, {.help = "of one run, exact ledger"});
+    visit("is_measured", self.is_measured, {.help = "in this study; else assumed"});
+    visit("source", self.source, {.help = "the run it was measured on, or what is assumed"});
+  }
+};
+
 struct LadderPlan {
   LadderConfig ladder;
-  /// From the smallest to the largest.
+  /// Curve by curve, each from the smallest to the largest.
   std::vector<PlannedRung> rungs;
+  /// N and peak rate of the configuration that the ladder is for.
+  int64_t base_parameters = 0;
+  double base_learning_rate = 0;
+  /// The one manifest; "" while the corpus is not built.
+  std::string data_fingerprint;
+  /// Law of the held-out test.
+  std::string law;
   int slots = 1;
+  std::optional<Speed> speed;
   /// Of all runs, biggest first into the slots; null if the speed is unknown.
   std::optional<double> expected_seconds;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
     visit("ladder", self.ladder, {.help = "what was asked for"});
-    visit("rungs", self.rungs, {.help = "sizes, smallest first"});
+    visit("rungs", self.rungs, {.help = "curve by curve, smallest first"});
+    visit("base_parameters", self.base_parameters, {.help = "N of the base, active"});
+    visit("base_learning_rate", self.base_learning_rate, {.help = "peak, of the base"});
+    visit("data_fingerprint", self.data_fingerprint, {.help = "of the corpus manifest"});
+    visit("law", self.law, {.help = "of the held-out test"});
     visit("slots", self.slots, {.help = "runs in flight at once"});
-    visit("expected_seconds", self.expected_seconds, {.help = "of all runs", .unit = "seconds"});
+    visit("speed", self.speed, {.help = "that the expected times rest on"});
+    visit("expected_seconds", self.expected_seconds,
+          {.help = "of all runs, without extensions", .unit = "seconds"});
   }
 };
 
-/// What was measured before, as far as it was.
+/// What is known before.
 struct LadderSetting {
-  /// Tokens per second of one run of the base configuration while all slots were busy. A rung is
-  /// expected to reach the same exact FLOP/s, which flatters smaller rungs.
-  std::optional<double> tokens_per_second;
+  /// A rung is expected to reach the same exact FLOP/s, which flatters smaller rungs.
+  std::optional<Speed> speed;
   /// Tokens in the training split.
   std::optional<double> corpus_train_tokens;
+  std::string data_fingerprint;
   int slots = 1;
 };
 
+/// The speed that a run of `config` is assumed to have: the ladder's own figure, or one by device.
+Speed assumed_speed(const study::RunConfig& config, const LadderConfig& ladder);
+
 /// `base` is resolved: the configuration whose ladder this is.
-/// Errors: ConfigError with all problems: fewer than five fitted rungs, none held out or not the
-/// largest, names, two rungs of one size, a patch that touches the budget or the seed, a patch that
-/// does not resolve.
+/// Errors: ConfigError with all problems: too few fitted rungs, budgets or sizes of a budget, none
+/// held out or not the largest, names, two rungs of one size, a patch that touches the budget, the
+/// data or the seed, a patch that does not resolve.
 LadderPlan plan_ladder(const study::RunConfig& base, const LadderConfig& ladder,
                        const LadderSetting& setting = {});
 
-/// For people: one line per rung.
+/// For people: one line per rung, then what the numbers rest on.
 std::string ladder_table(const LadderPlan& plan);
 
-/// "ladder-w24-s1".
-std::string ladder_run_id(const std::string& rung, int64_t seed);
-
-/// Runs what is missing, biggest first, through the journal; stores the plan first and the forecast
-/// as soon as the fitted rungs are done. A forecast that cannot be made (a rung failed) becomes an
-/// event in the journal; fit_ladder then states the error. Returns the records, biggest rung first.
+/// Runs what is missing, biggest first, through the journal; a size that is tuned waits for the
+/// smaller ones of its curve. Stores the plan first, and the forecast as soon as the fitted rungs
+/// are done. A forecast that cannot be made (a rung failed) becomes an event in the journal;
+/// fit_ladder then states the error. Returns the records, biggest rung first.
 ///
-/// Errors: Error if the journal holds the plan of another ladder; Interrupted.
+/// Errors: Error if the journal holds the plan of another ladder, or if a run read another manifest
+/// than the ladder's; Interrupted.
 std::vector<study::RunRecord> run_ladder(
     const LadderPlan& plan, study::Journal& journal, study::Runner& runner,
-    const std::filesystem::path& study, const FitOptions& options = {},
+    const std::filesystem::path& study, const FitOptions& options,
     const std::function<void(const study::Runner&)>& on_tick = {});
 
-/// All runs of purpose "ladder" that have ended, by C = 6ND.
+/// The same with the plan's law and otherwise default options.
+std::vector<study::RunRecord> run_ladder(
+    const LadderPlan& plan, study::Journal& journal, study::Runner& runner,
+    const std::filesystem::path& study,
+    const std::function<void(const study::Runner&)>& on_tick = {});
+
+/// Writes the plan into a journal that has none.
+/// Errors: Error if the journal holds the plan of another ladder.
+void store_plan(const LadderPlan& plan, study::Journal& journal);
+
+/// All runs of purpose "ladder" that have ended, by C = 6ND, with what is known of their rates.
 Observations ladder_observations(const study::Journal& journal);
 
 /// Scores the stored forecast (made now from the fitted rungs if there is none yet) against the
 /// held-out runs, stores the fact "fit" and returns it. A held-out run that failed leaves
-/// `held_out` without it and is listed in `left_out`.
+/// `held_out` without it and is listed in `left_out`. Of a size that was tuned only the runs at the
+/// chosen rate count. The law is through the base's own curve.
 /// Errors: Error if there is no ladder in the journal or too few completed rungs to fit.
-LawFit fit_ladder(study::Journal& journal, const FitOptions& options = {});
+LawFit fit_ladder(study::Journal& journal, const FitOptions& options);
+LawFit fit_ladder(study::Journal& journal);
 
 }  // namespace windtunnel::scaling

@@ -1,10 +1,13 @@
-// The half of ladder.h that works on a journal: runs, the forecast before, the score after.
+// The part of ladder.h that works on a journal: runs, the forecast before, the score after.
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "base/text.h"
 #include "scaling/ladder.h"
+#include "scaling/ladder_state.h"
+#include "scaling/rate_search.h"
 #include "study/run_missing.h"
 
 namespace windtunnel::scaling {
@@ -14,6 +17,8 @@ using base::Error;
 using base::Json;
 
 constexpr const char* kPlanFact = "ladder.plan";
+constexpr const char* kRungsFact = "ladder.rungs";
+constexpr const char* kPairsFact = "ladder.pairs";
 constexpr const char* kForecastFact = "ladder.forecast";
 constexpr const char* kFitFact = "fit";
 constexpr const char* kPurpose = "ladder";
@@ -24,16 +29,34 @@ LadderPlan stored_plan(const study::Journal& journal) {
   return base::from_trusted_json<LadderPlan>(*stored);
 }
 
-/// Runs of a rung by id -> the rung's name.
-std::map<std::string, std::string> run_names(const LadderPlan& plan, bool held_out) {
+FitOptions options_of(const LadderPlan& plan) {
+  FitOptions options;
+  options.law = plan.law;
+  return options;
+}
+
+template <class T>
+Json list_of(const std::vector<T>& items) {
+  Json list = Json::array();
+  for (const T& item : items) list.push_back(base::to_json(item));
+  return list;
+}
+
+/// Runs of the base's own curve at the rate its size got: id -> the rung's name.
+std::map<std::string, std::string> run_names(const LadderState& state, bool held_out) {
   std::map<std::string, std::string> names;
-  for (const PlannedRung& rung : plan.rungs) {
-    if (rung.held_out != held_out) continue;
-    for (int64_t seed = 1; seed <= plan.ladder.seeds; ++seed) {
-      names[ladder_run_id(rung.name, seed)] = rung.name;
-    }
+  for (const RungOutcome& rung : state.rungs) {
+    if (rung.held_out != held_out || !rung.base_rung.empty()) continue;
+    for (const std::string& run : rung.runs) names[run] = rung.name;
   }
   return names;
+}
+
+bool fitted_rungs_ended(const LadderState& state) {
+  return std::all_of(state.rungs.begin(), state.rungs.end(), [](const RungOutcome& rung) {
+    return rung.held_out || !rung.base_rung.empty() || rung.state == "done" ||
+           rung.state == "failed";
+  });
 }
 
 /// Only the plan decides what is fitted and what is held out.
@@ -47,12 +70,12 @@ Observations observations_of(const study::Journal& journal,
   return all;
 }
 
-LawFit make_forecast(const LadderPlan& plan, const study::Journal& journal,
-                     const FitOptions& options) {
-  const Observations fitted = observations_of(journal, run_names(plan, false));
+LawFit make_forecast(const LadderPlan& plan, const LadderState& state,
+                     const study::Journal& journal, const FitOptions& options) {
+  const Observations fitted = observations_of(journal, run_names(state, false));
   std::vector<Wanted> wanted;
   for (const PlannedRung& rung : plan.rungs) {
-    if (!rung.held_out) continue;
+    if (!rung.held_out || !rung.base_rung.empty()) continue;
     wanted.push_back({rung.name,
                       {.parameters = static_cast<double>(rung.parameters_active),
                        .tokens = static_cast<double>(rung.tokens),
@@ -63,28 +86,46 @@ LawFit make_forecast(const LadderPlan& plan, const study::Journal& journal,
   return fit;
 }
 
-bool fitted_rungs_ended(const LadderPlan& plan, const study::Journal& journal) {
-  for (const auto& [id, rung] : run_names(plan, false)) {
-    const auto run = journal.run(id);
-    if (!run || !run->record) return false;
-  }
-  return true;
-}
-
-/// Stores the forecast once. Until then the fitted rungs are looked at again whenever a run may
-/// have ended; an error is noted once and does not stop the runs in flight.
-class ForecastWhenReady {
+/// Keeps the journal's facts about a ladder true while runs end: what each size got and why, the
+/// pairs, and, once the fitted rungs are done, the forecast.
+class Bookkeeper {
  public:
-  ForecastWhenReady(const LadderPlan& plan, study::Journal& journal, const FitOptions& options)
+  Bookkeeper(const LadderPlan& plan, study::Journal& journal, const FitOptions& options)
       : plan_(plan), journal_(journal), options_(options) {
-    done_ = journal.fact(kForecastFact).has_value();
+    rungs_ = journal.fact(kRungsFact).value_or(Json::array());
+    pairs_ = journal.fact(kPairsFact).value_or(Json::array());
+    is_forecast_ = journal.fact(kForecastFact).has_value();
   }
 
-  void look() {
-    if (done_ || !fitted_rungs_ended(plan_, journal_)) return;
-    done_ = true;
+  LadderState look() {
+    LadderState state = ladder_state(plan_, records_in(journal_));
+    note_rungs(state);
+    const Json pairs = list_of(paired_differences(state, records_in(journal_)));
+    if (pairs != pairs_) journal_.set_fact(kPairsFact, pairs_ = pairs);
+    if (!is_forecast_ && fitted_rungs_ended(state)) forecast(state);
+    return state;
+  }
+
+ private:
+  void note_rungs(const LadderState& state) {
+    const Json before = rungs_;
+    const Json rungs = list_of(state.rungs);
+    if (rungs == before) return;
+    journal_.set_fact(kRungsFact, rungs_ = rungs);
+    for (size_t i = 0; i < state.rungs.size(); ++i) {
+      const RungOutcome& rung = state.rungs[i];
+      const Json* known = i < before.size() ? base::find_path(before[i], "rate_note") : nullptr;
+      if (rung.tried.empty() || rung.rate_note.empty()) continue;
+      if (known != nullptr && *known == rung.rate_note) continue;
+      journal_.add_event("learning_rate", "rung " + rung.name + ": " + rung.rate_note);
+    }
+  }
+
+  /// Once; an error is noted and does not stop the runs in flight.
+  void forecast(const LadderState& state) {
+    is_forecast_ = true;
     try {
-      const LawFit fit = make_forecast(plan_, journal_, options_);
+      const LawFit fit = make_forecast(plan_, state, journal_, options_);
       journal_.set_fact(kForecastFact, base::to_json(fit));
       for (const Forecast& forecast : fit.forecasts) {
         journal_.add_event("forecast", "rung " + forecast.name + " is forecast to reach " +
@@ -96,14 +137,37 @@ class ForecastWhenReady {
     }
   }
 
- private:
   const LadderPlan& plan_;
   study::Journal& journal_;
   const FitOptions& options_;
-  bool done_ = false;
+  Json rungs_;
+  Json pairs_;
+  bool is_forecast_ = false;
 };
 
-/// The plan of a study is written once; a resumed study must mean the same runs.
+/// What must be equal for two plans to mean the same runs.
+Json identity(const LadderPlan& plan) {
+  Json list = Json::array({plan.ladder.seeds, base::to_json(plan.ladder.learning_rates),
+                           plan.ladder.learning_rate_exponent});
+  for (const PlannedRung& rung : plan.rungs) {
+    list.push_back(
+        {rung.name, rung.curve, rung.held_out, rung.rate_status, rung.config_fingerprint});
+  }
+  return list;
+}
+
+std::vector<study::PlannedRun> planned_runs(const LadderState& state) {
+  std::vector<study::PlannedRun> runs;
+  for (const LadderRun& run : state.runs) {
+    runs.push_back(
+        {.request = {.id = run.id, .purpose = kPurpose, .config = run.config, .resume = true},
+         .experiment = std::nullopt});
+  }
+  return runs;
+}
+
+}  // namespace
+
 void store_plan(const LadderPlan& plan, study::Journal& journal) {
   const auto stored = journal.fact(kPlanFact);
   if (!stored) {
@@ -111,24 +175,16 @@ void store_plan(const LadderPlan& plan, study::Journal& journal) {
     return;
   }
   const auto before = base::from_trusted_json<LadderPlan>(*stored);
-  const auto identity = [](const LadderPlan& of) {
-    Json list = Json::array({of.ladder.seeds});
-    for (const PlannedRung& rung : of.rungs) {
-      list.push_back({rung.name, rung.held_out, rung.config_fingerprint});
-    }
-    return list;
-  };
+  if (before.data_fingerprint != plan.data_fingerprint) {
+    throw Error("this study's ladder is on the corpus manifest '" + before.data_fingerprint +
+                "', not on '" + plan.data_fingerprint +
+                "'; a ladder has one manifest: use another study folder, or --fresh to start over");
+  }
   if (identity(before) != identity(plan)) {
     throw Error(
-        "this study holds the plan of another ladder (other rungs, seeds or configuration); use "
-        "another study folder, or --fresh to start over");
+        "this study holds the plan of another ladder (other rungs, variants, seeds, rates or "
+        "configuration); use another study folder, or --fresh to start over");
   }
-}
-
-}  // namespace
-
-std::string ladder_run_id(const std::string& rung, int64_t seed) {
-  return "ladder-" + rung + "-s" + std::to_string(seed);
 }
 
 std::vector<study::RunRecord> run_ladder(const LadderPlan& plan, study::Journal& journal,
@@ -136,25 +192,15 @@ std::vector<study::RunRecord> run_ladder(const LadderPlan& plan, study::Journal&
                                          const FitOptions& options,
                                          const std::function<void(const study::Runner&)>& on_tick) {
   store_plan(plan, journal);
-  std::vector<study::PlannedRun> runs;
-  for (auto rung = plan.rungs.rbegin(); rung != plan.rungs.rend(); ++rung) {
-    for (int64_t seed = 1; seed <= plan.ladder.seeds; ++seed) {
-      auto config = base::from_trusted_json<study::RunConfig>(rung->config);
-      config.train.seed = seed;
-      runs.push_back({.request = {.id = ladder_run_id(rung->name, seed),
-                                  .purpose = kPurpose,
-                                  .config = config,
-                                  .resume = true},
-                      .experiment = std::nullopt});
-    }
-  }
-  ForecastWhenReady forecast(plan, journal, options);
-  auto records = study::run_missing(runs, journal, runner, study, [&](const study::Runner& now) {
-    forecast.look();
-    if (on_tick) on_tick(now);
-  });
-  forecast.look();
-  return records;
+  Bookkeeper books(plan, journal, options);
+  return study::run_supplied([&] { return planned_runs(books.look()); }, journal, runner, study,
+                             on_tick);
+}
+
+std::vector<study::RunRecord> run_ladder(const LadderPlan& plan, study::Journal& journal,
+                                         study::Runner& runner, const std::filesystem::path& study,
+                                         const std::function<void(const study::Runner&)>& on_tick) {
+  return run_ladder(plan, journal, runner, study, options_of(plan), on_tick);
 }
 
 Observations ladder_observations(const study::Journal& journal) {
@@ -162,24 +208,43 @@ Observations ladder_observations(const study::Journal& journal) {
   for (const study::JournalRun& run : journal.runs()) {
     if (run.purpose == kPurpose && run.record) records.push_back(*run.record);
   }
-  return observations_from_records(records, convention::kSixND);
+  Observations observations = observations_from_records(records, convention::kSixND);
+  if (!journal.fact(kPlanFact)) return observations;
+  std::map<std::string, bool> is_tuned;
+  for (const RungOutcome& rung : ladder_state(stored_plan(journal), records_in(journal)).rungs) {
+    if (rung.rate_status.empty() || rung.rate_status == rate_status::kGiven) continue;
+    for (const TriedRate& tried : rung.tried) is_tuned[tried.run] = false;
+    for (const std::string& run : rung.runs) {
+      is_tuned[run] = rung.rate_status == rate_status::kTuned;
+    }
+  }
+  for (Observation& row : observations.rows) {
+    const auto found = is_tuned.find(row.name);
+    if (found != is_tuned.end()) row.learning_rate_tuned = found->second;
+  }
+  return observations;
 }
 
 LawFit fit_ladder(study::Journal& journal, const FitOptions& options) {
   const LadderPlan plan = stored_plan(journal);
+  const LadderState state = ladder_state(plan, records_in(journal));
   LawFit fit;
   if (const auto stored = journal.fact(kForecastFact)) {
     fit = base::from_trusted_json<LawFit>(*stored);
   } else {
-    fit = make_forecast(plan, journal, options);
+    fit = make_forecast(plan, state, journal, options);
     journal.set_fact(kForecastFact, base::to_json(fit));
   }
-  const auto names = run_names(plan, true);
+  const auto names = run_names(state, true);
   const Observations held_out = observations_of(journal, names);
   score_forecasts(fit, held_out.rows, names);
   fit.left_out.insert(fit.left_out.end(), held_out.left_out.begin(), held_out.left_out.end());
   journal.set_fact(kFitFact, base::to_json(fit));
   return fit;
+}
+
+LawFit fit_ladder(study::Journal& journal) {
+  return fit_ladder(journal, options_of(stored_plan(journal)));
 }
 
 }  // namespace windtunnel::scaling

@@ -16,6 +16,10 @@ struct PlannedRun {
   std::optional<int64_t> experiment;
 };
 
+/// All runs that are wanted as far as that is known, those that have ended among them. Asked again
+/// whenever a run has ended; what it once named stays named.
+using RunSupply = std::function<std::vector<PlannedRun>()>;
+
 /// Runs what is missing of `plan`, as many at once as the runner has slots. Finished runs are taken
 /// from the journal; one whose record.json was written (record_file.h) but not yet journalled is
 /// adopted; the rest is started, in order. Returns the records in the order of the plan.
@@ -26,5 +30,11 @@ struct PlannedRun {
 std::vector<RunRecord> run_missing(const std::vector<PlannedRun>& plan, Journal& journal,
                                    Runner& runner, const std::filesystem::path& study,
                                    const std::function<void(Runner&)>& on_tick = {});
+
+/// The same for runs that follow from how earlier ones ended: ends when nothing runs and the supply
+/// names nothing else. Returns the records in the order in which the supply names them at the end.
+std::vector<RunRecord> run_supplied(const RunSupply& supply, Journal& journal, Runner& runner,
+                                    const std::filesystem::path& study,
+                                    const std::function<void(Runner&)>& on_tick = {});
 
 }  // namespace windtunnel::study

@@ -58,7 +58,8 @@ void draw_law(const LawView& law, Drawing& drawing) {
 void draw_rungs(const LadderView& ladder, Drawing& drawing) {
   DataBlock fitted("fitted"), measured("measured"), labels("labels");
   for (const RungView& rung : ladder.rungs) {
-    if (!rung.flops) continue;
+    // The law is through the base's own curve; variants stand in a table.
+    if (!rung.flops || !rung.base_rung.empty()) continue;
     for (const double value : rung.bits_per_byte_by_run) {
       (rung.is_held_out ? measured : fitted).add({rung.flops, value});
       drawing.losses.hold(value);

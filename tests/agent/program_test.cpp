@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "agent/proposer.h"
@@ -249,6 +250,53 @@ TEST(Programs, FixedWallSizesHaveThePublishedParameters) {
     }
   }
   EXPECT_TRUE(plan.rungs.back().held_out);
+}
+
+scaling::LadderPlan source_ladder() {
+  const Program program = read_program(WINDTUNNEL_SOURCE_DIR "/programs/source_ladder.md");
+  return scaling::plan_ladder(study::resolve_run_config(program.base, "base"), program.ladder);
+}
+
+TEST(Programs, TheSourceLadderHasThePublishedTokensAndSteps) {
+  struct Published {
+    std::string name;
+    double billion_tokens;
+    int64_t steps;
+  };
+  const std::vector<Published> published = {{"S75", 1.519, 5800},  {"F1", 1.827, 6968},
+                                            {"F2", 3.696, 14099},  {"F3", 7.033, 26827},
+                                            {"F4", 11.304, 43122}, {"F5", 17.045, 65021}};
+  const scaling::LadderPlan plan = source_ladder();
+  ASSERT_EQ(plan.rungs.size(), published.size() + 6);
+  for (size_t i = 0; i < published.size(); ++i) {
+    const scaling::PlannedRung& rung = plan.rungs[i];
+    EXPECT_EQ(rung.name, published[i].name);
+    EXPECT_EQ(rung.curve, "full");
+    EXPECT_EQ(rung.steps, published[i].steps) << rung.name;
+    EXPECT_NEAR(rung.target_tokens / 1e9, published[i].billion_tokens, 0.0005) << rung.name;
+    EXPECT_EQ(rung.tokens, rung.steps * 262144);
+    EXPECT_EQ(rung.runs, 3);
+  }
+}
+
+// The same models as the presets, which were held against the published counts one by one.
+TEST(Programs, EveryRungOfTheSourceLadderIsThePresetOfItsName) {
+  for (const scaling::PlannedRung& rung : source_ladder().rungs) {
+    std::string preset = rung.name;
+    std::replace(preset.begin(), preset.end(), '-', '_');
+    const study::RunConfig wanted = study::resolve_run_config(
+        base::read_json(WINDTUNNEL_SOURCE_DIR "/programs/presets/" + preset + ".json"), preset);
+    const auto config = base::from_json<study::RunConfig>(rung.config, rung.name);
+    EXPECT_EQ(config.model.pattern, wanted.model.pattern) << preset;
+    EXPECT_EQ(study::census_of(config).parameters_by_component,
+              study::census_of(wanted).parameters_by_component)
+        << preset;
+    EXPECT_EQ(config.train.schedule.warmup_steps, wanted.train.schedule.warmup_steps);
+    EXPECT_EQ(config.train.schedule.estimated_steps, wanted.train.schedule.estimated_steps)
+        << preset;
+    EXPECT_EQ(config.train.tokens_per_step, wanted.train.tokens_per_step);
+    EXPECT_EQ(study::planned_steps(config), study::planned_steps(wanted)) << preset;
+  }
 }
 
 }  // namespace

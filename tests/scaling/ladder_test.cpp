@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <stdexcept>
 
 #include "base/random.h"
@@ -48,9 +49,9 @@ std::string refusal(const LadderConfig& ladder) {
 }
 
 TEST(LadderPlan, EveryRungHasItsTokensRateAndCost) {
-  const LadderPlan plan =
-      plan_ladder(best_config(), small_ladder(),
-                  {.tokens_per_second = 1e5, .corpus_train_tokens = 1e7, .slots = 2});
+  const Speed speed{.flops_per_second = 1e5 * study::training_flops_per_token(best_config())};
+  const LadderPlan plan = plan_ladder(best_config(), small_ladder(),
+                                      {.speed = speed, .corpus_train_tokens = 1e7, .slots = 2});
   ASSERT_EQ(plan.rungs.size(), 6u);
   const PlannedRung& base_rung = plan.rungs[1];
   double sum = 0;
@@ -109,6 +110,180 @@ constexpr PublishedSize kSizes[] = {
     {"S75", 7, 640, 64, 2176, 5800},    {"F1", 8, 768, 128, 1792, 6968},
     {"F2", 10, 1024, 128, 2304, 14099}, {"F3", 12, 1280, 128, 3072, 26827},
     {"F4", 14, 1536, 128, 3584, 43122}, {"F5", 16, 1792, 128, 4096, 65021}};
+
+TEST(LadderPlan, APlanSaysWhatItsTimesAndEpochsRestOn) {
+  LadderSetting setting{.speed = assumed_speed(best_config(), small_ladder()),
+                        .corpus_train_tokens = 1e6};
+  std::string text = ladder_table(plan_ladder(best_config(), small_ladder(), setting));
+  EXPECT_THAT(text, HasSubstr("FLOP/s of one run, assumed for 1 CPU thread"));
+  EXPECT_THAT(text, HasSubstr("epochs: rung w96 reads its text "));
+  EXPECT_THAT(text, HasSubstr("beyond 4 passes tokens are worth less than new ones"));
+  setting.speed = Speed{.flops_per_second = 1e9, .is_measured = true, .source = "ladder-w24-s1"};
+  setting.corpus_train_tokens = 1e9;
+  text = ladder_table(plan_ladder(best_config(), small_ladder(), setting));
+  EXPECT_THAT(text, HasSubstr("speed: 1e+09 FLOP/s of one run, measured on ladder-w24-s1"));
+  EXPECT_THAT(text, HasSubstr("epochs: no run reads any of its text twice"));
+  LadderConfig ladder = small_ladder();
+  ladder.assumed_flops_per_second = 7;
+  EXPECT_EQ(assumed_speed(best_config(), ladder).flops_per_second, 7);
+}
+
+TEST(LadderPlan, AScheduleThatCountsStepsEndsWithTheRung) {
+  Json base = base::to_json(best_config());
+  base::set_path(base, "train.schedule.kind", "step_cosine");
+  base::set_path(base, "train.schedule.warmup_steps", 10);
+  LadderConfig ladder = small_ladder();
+  ladder.rungs[0].patch["train.schedule.estimated_steps"] = 77;
+  const LadderPlan plan = plan_ladder(study::resolve_run_config(base, "test"), ladder);
+  const auto estimated = [&](size_t i) {
+    return plan.rungs[i].config["train"]["schedule"]["estimated_steps"].get<int64_t>();
+  };
+  EXPECT_EQ(estimated(0), 77);
+  EXPECT_EQ(estimated(1), plan.rungs[1].steps);
+  EXPECT_EQ(estimated(5), plan.rungs[5].steps);
+}
+
+TEST(LadderPlan, ARungMaySetItsOwnTokensRatioOrSteps) {
+  LadderConfig ladder = small_ladder();
+  ladder.rungs[0].tokens = 1e6;
+  ladder.rungs[1].tokens_per_parameter = 30;
+  ladder.rungs[2].steps = 1000;
+  ladder.rungs.insert(ladder.rungs.begin(), {.name = "w20", .patch = {{"model.width", 20}}});
+  const LadderPlan plan = plan_ladder(best_config(), ladder);
+  EXPECT_EQ(plan.rungs[1].target_tokens, 1e6);
+  EXPECT_EQ(plan.rungs[1].steps, 488);  // 1e6 / 2048 = 488.3
+  EXPECT_NEAR(plan.rungs[2].target_tokens,
+              30 * static_cast<double>(plan.rungs[2].parameters_active), 1e-6);
+  EXPECT_EQ(plan.rungs[3].steps, 1000);
+  EXPECT_EQ(plan.rungs[3].tokens, 2048000);
+  EXPECT_EQ(plan.rungs[3].target_tokens, 20 * static_cast<double>(plan.rungs[3].parameters_active));
+  EXPECT_EQ(plan.law, "loss_nd");
+  ladder.rungs[1].tokens_per_parameter = 5;
+  EXPECT_THAT(refusal(ladder), HasSubstr("ladder.rungs.1.tokens = 1e+06: contradicts its "
+                                         "tokens_per_parameter; keep one"));
+}
+
+/// Sizes of an iso-FLOP design: three budgets, the largest held out.
+LadderConfig iso_flop() {
+  LadderConfig ladder = small_ladder();
+  ladder.rungs.back().held_out = false;
+  ladder.budgets = {{.flops = 1e11, .rungs = {"w24", "w32", "w44"}},
+                    {.flops = 1e12},
+                    {.flops = 1e13, .held_out = true, .rungs = {"w72", "w96"}}};
+  return ladder;
+}
+
+TEST(LadderPlan, ABudgetOfFlopsIsSharedByItsSizes) {
+  const LadderPlan plan = plan_ladder(best_config(), iso_flop());
+  ASSERT_EQ(plan.rungs.size(), 3u + 6u + 2u);
+  std::map<double, int> sizes;
+  for (const PlannedRung& rung : plan.rungs) {
+    const double budget = rung.name.ends_with("c1e11")   ? 1e11
+                          : rung.name.ends_with("c1e12") ? 1e12
+                                                         : 1e13;
+    ++sizes[budget];
+    const auto active = static_cast<double>(rung.parameters_active);
+    EXPECT_NEAR(rung.target_tokens, budget / (6 * active), 1e-3) << rung.name;
+    // To the nearest whole step.
+    EXPECT_NEAR(rung.flops_six_nd, budget, 6 * active * 1024) << rung.name;
+    EXPECT_EQ(rung.held_out, budget == 1e13);
+  }
+  EXPECT_EQ(sizes, (std::map<double, int>{{1e11, 3}, {1e12, 6}, {1e13, 2}}));
+  EXPECT_EQ(plan.law, "loss_nd");
+  EXPECT_THAT(ladder_table(plan), HasSubstr("11 runs, 3 compute budgets"));
+}
+
+TEST(LadderPlan, ADesignOfBudgetsIsCheckedAsOne) {
+  LadderConfig ladder = iso_flop();
+  ladder.budgets[0].rungs = {"w24", "w23"};
+  ladder.budgets[1].flops = 1e13;
+  ladder.rungs[1].tokens_per_parameter = 4;
+  ladder.ratios = {};
+  const std::string text = refusal(ladder);
+  EXPECT_THAT(text, HasSubstr("ladder.budgets.0.rungs = w23: is no rung of this ladder; w24 is"));
+  EXPECT_THAT(text, HasSubstr("ladder.budgets.0 = 2 sizes: must have at least 3; fewer show no "
+                              "minimum at this budget"));
+  EXPECT_THAT(text, HasSubstr("ladder.budgets.2.flops = 1e+13: is an earlier budget; keep one"));
+  EXPECT_THAT(text, HasSubstr("is held out and must be larger than every fitted budget, which end "
+                              "at 1e+13"));
+  EXPECT_THAT(text, HasSubstr("ladder.rungs.1 = w32: sets held_out or its own tokens, but "
+                              "ladder.budgets decides both"));
+  ladder = iso_flop();
+  ladder.budgets = {{.flops = 1e11}};
+  EXPECT_THAT(refusal(ladder), HasSubstr("ladder.budgets = 1 fitted: must hold at least 2"));
+  EXPECT_THAT(refusal(ladder), HasSubstr("ladder.budgets = none held out"));
+  ladder.ratios = {10, 40};
+  EXPECT_THAT(refusal(ladder), HasSubstr("and ladder.ratios are two designs; keep one"));
+}
+
+TEST(LadderPlan, EveryRungIsTrainedAtEveryRatioButAHeldOutOneMayHaveItsOwn) {
+  LadderConfig ladder = small_ladder();
+  ladder.rungs.erase(ladder.rungs.begin() + 3, ladder.rungs.begin() + 5);
+  ladder.ratios = {10, 40};
+  ladder.rungs.back().tokens_per_parameter = 40;
+  const LadderPlan plan = plan_ladder(best_config(), ladder);
+  std::vector<std::string> names;
+  for (const PlannedRung& rung : plan.rungs) names.push_back(rung.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"w24-10x", "w24-40x", "w32-10x", "w32-40x", "w44-10x",
+                                             "w44-40x", "w96"}));
+  EXPECT_EQ(plan.law, "loss_nd");
+  EXPECT_EQ(plan.rungs[1].target_tokens, 4 * plan.rungs[0].target_tokens);
+
+  ladder.rungs.back().tokens_per_parameter = 1;
+  EXPECT_THAT(refusal(ladder), HasSubstr("is held out and must cost more than every fitted rung"));
+  ladder.ratios = {10, 10};
+  EXPECT_THAT(refusal(ladder), HasSubstr("ladder.ratios = 10: is there twice; keep one"));
+  ladder.rungs[0].steps = 5;
+  EXPECT_THAT(refusal(ladder), HasSubstr("ladder.rungs.0 = w24: sets its own tokens, but is "
+                                         "trained at every one of ladder.ratios"));
+}
+
+LadderConfig paired_ladder() {
+  LadderConfig ladder = small_ladder();
+  ladder.curve = "full";
+  ladder.variants = {
+      {.name = "no_stem", .patch = {{"model.pattern", "*E*E"}}, .rungs = {"w24", "w44"}}};
+  return ladder;
+}
+
+TEST(LadderPlan, AVariantTrainsOnTheTokensOfTheRungItIsPairedWith) {
+  const LadderPlan plan = plan_ladder(best_config(), paired_ladder());
+  ASSERT_EQ(plan.rungs.size(), 8u);
+  const PlannedRung& variant = plan.rungs[7];
+  EXPECT_EQ(variant.name, "w44-no_stem");
+  EXPECT_EQ(variant.curve, "no_stem");
+  EXPECT_EQ(variant.base_rung, "w44");
+  EXPECT_NE(variant.parameters_active, plan.rungs[2].parameters_active);
+  EXPECT_EQ(variant.tokens, plan.rungs[2].tokens);
+  EXPECT_EQ(variant.steps, plan.rungs[2].steps);
+  EXPECT_EQ(variant.config["model"]["pattern"], "*E*E");
+  EXPECT_EQ(plan.rungs[2].curve, "full");
+  EXPECT_EQ(plan.law, "loss_c");
+}
+
+TEST(LadderPlan, VariantsAreCheckedByNameRungAndPatch) {
+  LadderConfig ladder = paired_ladder();
+  ladder.variants[0].rungs = {"w23"};
+  ladder.variants[0].patch["data.corpus"] = "/elsewhere";
+  ladder.variants.push_back({.name = "full"});
+  std::string text = refusal(ladder);
+  EXPECT_THAT(text, HasSubstr("ladder.variants.0.rungs = w23: is no rung of this ladder"));
+  EXPECT_THAT(text, HasSubstr("ladder.variants.0.patch.data.corpus = \"/elsewhere\": is set by "
+                              "the ladder and equal for all rungs"));
+  EXPECT_THAT(text, HasSubstr("ladder.variants.1.name = full: is the name of an earlier curve"));
+  ladder = paired_ladder();
+  ladder.variants[0].patch = {{"model.patern", "*E*E"}};
+  EXPECT_THAT(refusal(ladder), HasSubstr("rung w24-no_stem: model.patern"));
+  ladder = paired_ladder();
+  ladder.rungs.push_back({.name = "w24-no_stem", .patch = {{"model.width", 28}}});
+  EXPECT_THAT(refusal(ladder), HasSubstr("ladder.rungs = w24-no_stem: would name runs of rung"));
+}
+
+TEST(LadderPlan, AGridNeedsAMiddle) {
+  LadderConfig ladder = small_ladder();
+  ladder.learning_rates.points = 4;
+  EXPECT_THAT(refusal(ladder), HasSubstr("ladder.learning_rates.points = 4: must be odd"));
+}
 
 TEST(LadderPlan, StepsOfThePublishedLadderFollowFromItsSizes) {
   LadderConfig ladder;

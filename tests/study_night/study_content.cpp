@@ -16,7 +16,8 @@ using base::Json;
 
 /// Times and what depends on them, wherever they stand.
 const std::set<std::string> kMeasuredByTheClock = {
-    "expected_seconds",  "peak_memory_bytes", "seconds",          "started_at",
+    "expected_seconds",  "peak_memory_bytes", "seconds",          "speed",
+    "started_at",
     "throughput_change", "tokens_per_second", "training_seconds", "wall_seconds"};
 
 Json without_clock(const Json& value) {
@@ -76,7 +77,7 @@ Json study_content(const fs::path& study) {
                                {"curve", curve_of(study / "runs" / run.id)}};
   }
   for (const char* name :
-       {"corpus", "baseline", "noise", "night.stop", "ladder.plan", "ladder.forecast", "fit"}) {
+       {"corpus", "baseline", "noise", "night.stop", "ladder.plan", "ladder.rungs", "ladder.pairs", "ladder.forecast", "fit"}) {
     content["facts"][name] = without_clock(journal.fact(name).value_or(Json()));
   }
   for (const study::LlmCall& call : journal.llm_calls()) {
