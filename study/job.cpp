@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fingerprint.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "corpus/packed_corpus.h"
 #include "model/census.h"
