@@ -1,8 +1,8 @@
 #include "agent/retry_after.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <string_view>
@@ -15,11 +15,12 @@ using Time = std::chrono::system_clock::time_point;
 
 /// A number at the start of `text`, which moves behind it.
 std::optional<double> take_number(const char*& text) {
-  if (std::strchr("0123456789.-", *text) == nullptr || *text == '\0') return std::nullopt;
-  char* end = nullptr;
-  const double value = std::strtod(text, &end);
-  if (end == text || !std::isfinite(value)) return std::nullopt;
-  text = end;
+  // Neither "inf" nor "nan".
+  if (*text == '\0' || std::strchr("0123456789.-", *text) == nullptr) return std::nullopt;
+  double value = 0;
+  const auto read = std::from_chars(text, text + std::strlen(text), value);
+  if (read.ec != std::errc() || !std::isfinite(value)) return std::nullopt;
+  text = read.ptr;
   return value;
 }
 

@@ -23,8 +23,8 @@ namespace windtunnel::agent::testing {
 /// One connection, one request.
 class Exchange {
  public:
-  Exchange(int socket, std::string path, bool stream, int attempt)
-      : path(std::move(path)), stream(stream), attempt(attempt), socket_(socket) {}
+  Exchange(int socket, std::string asked_path, bool asked_stream, int number)
+      : path(std::move(asked_path)), stream(asked_stream), attempt(number), socket_(socket) {}
 
   /// "/v1/chat/completions".
   const std::string path;

@@ -300,7 +300,7 @@ TEST(LlmFaults, TheLineupAlwaysHasAProposal) {
   const int64_t count = turns(100, 2'000);
   std::map<std::string, int64_t> proposers;
   for (int64_t turn = 0; turn < count; ++turn) {
-    const Draw drawn = draw(turn, random);
+    const Draw drawn = draw(2 * std::ssize(faults()) + turn, random);
     const FaultCase& fault = faults().at(drawn.name);
     SCOPED_TRACE(drawn.name + ", " + drawn.api);
     server.set(fault.serve);

@@ -113,8 +113,9 @@ void ScriptedModel::answer(const httplib::Request& request, httplib::Response& r
   const int64_t experiment = experiment_asked_for(messages.at(1).at("content"));
   const std::string text = answer_for(experiment, messages.size() > 2, authorization);
   const Json message = {{"role", "assistant"}, {"content", text}};
-  const Json reply = {{"choices", {{{"message", message}, {"finish_reason", "stop"}}}},
-                      {"usage", {{"prompt_tokens", 900}, {"completion_tokens", 90}}}};
+  const Json reply = {
+      {"choices", {{{"message", message}, {"finish_reason", "stop"}}}},
+      {"usage", {{"prompt_tokens", request.body.size() / 4}, {"completion_tokens", 90}}}};
   response.set_content(reply.dump(), "application/json");
 }
 
