@@ -112,7 +112,7 @@ void DeviceLease::renew() {
   for (const fs::path& file : held_) {
     // One that expired meanwhile may be somebody else's now.
     const auto owner = owner_of(file);
-    if (!owner || base::to_json(owner->process) == base::to_json(self_.process)) write(file);
+    if (!owner || is_own(*owner)) write(file);
   }
   renewed_ = base::monotonic_seconds();
 }
@@ -123,10 +123,16 @@ void DeviceLease::give_back() {
   const Guard guard(folder_);
   for (const fs::path& file : files) {
     const auto owner = owner_of(file);
-    if (owner && base::to_json(owner->process) == base::to_json(self_.process)) {
+    if (owner && is_own(*owner)) {
       [[maybe_unused]] const int cut = ::truncate(file.c_str(), 0);
     }
   }
+}
+
+/// One process may work on two studies.
+bool DeviceLease::is_own(const LeaseOwner& owner) const {
+  return base::to_json(owner.process) == base::to_json(self_.process) &&
+         owner.study == self_.study && owner.taken_at == self_.taken_at;
 }
 
 void DeviceLease::write(const fs::path& file) const {

@@ -62,6 +62,7 @@ class DeviceLease {
   bool is_held() const { return !held_.empty(); }
 
  private:
+  bool is_own(const LeaseOwner& owner) const;
   void write(const std::filesystem::path& file) const;
 
   std::filesystem::path folder_;

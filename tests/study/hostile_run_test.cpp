@@ -40,7 +40,7 @@ class HostileRun : public ScriptedTrainer, public ::testing::WithParamInterface<
 };
 
 INSTANTIATE_TEST_SUITE_P(FileRules, HostileRun, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "On" : "Off"; });
+                         [](const auto& rules) { return rules.param ? "On" : "Off"; });
 
 TEST_P(HostileRun, AScoreThatItPrintsIsNoScore) {
   EXPECT_EQ(attack("echo val_bpb: 0.1\n" + good_training()).bits_per_byte(), kHonest);
@@ -67,7 +67,8 @@ TEST_P(HostileRun, AForgedRecordIsNotTakenOverAfterTheControlProgramDied) {
   EXPECT_EQ(read_sealed_record(folder_.path(), "r1")->bits_per_byte(), kHonest);
   trainer("cat $STUDY/.seal-key > $RUN/loot\n" + good_training());
   finish(*runner(), request("r3"));
-  if (limits_.restrict_files) EXPECT_EQ(base::read_file(run_folder("r3") / "loot"), "");
+  if (!GetParam()) return;
+  EXPECT_EQ(base::read_file(run_folder("r3") / "loot"), "");
 }
 
 TEST_P(HostileRun, AProcessThatStaysToForgeTheEvaluationIsGoneByThen) {

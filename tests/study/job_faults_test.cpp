@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/child_process.h"
 #include "tests/study/scripted_trainer.h"
 
 namespace windtunnel::study {
