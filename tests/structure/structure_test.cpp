@@ -99,6 +99,7 @@ TEST(Structure, EachLibraryHasItsPlace) {
         "tests/model/", "tests/trainer/", "tests/evaluation/"}},
       {{"ceres/"}, {"scaling/fit.cpp"}},
       {{"curl/"}, {"agent/http.cpp"}},
+      {{"nlopt"}, {"agent/proposers/local_search.cpp"}},
       {{"sqlite3.h"}, {"study/journal.cpp", "tests/"}},
       {{"pcre2.h"}, {"corpus/"}},
       {{"zlib.h", "zstd.h"}, {"corpus/", "tests/corpus/"}},
