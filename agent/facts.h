@@ -14,6 +14,8 @@ inline constexpr const char* kStop = "night.stop";
 inline constexpr const char* kHours = "night.hours";
 /// The front matter that decides: what a replay decides by.
 inline constexpr const char* kRules = "night.rules";
+/// Where the study's literature tournament stands (literature.h).
+inline constexpr const char* kLiterature = "literature";
 }  // namespace fact
 
 /// Why a night ended; stored by name.

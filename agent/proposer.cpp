@@ -17,9 +17,14 @@ base::RandomStream proposal_stream(const ProposalContext& context, std::string_v
 }
 
 ProposerServices journal_services(study::Journal& journal) {
-  return {.add_llm_call = [&journal](const study::LlmCall& call) { journal.add_llm_call(call); },
-          .add_event = [&journal](const std::string& kind,
-                                  const std::string& text) { journal.add_event(kind, text); }};
+  return {
+      .add_llm_call = [&journal](const study::LlmCall& call) { journal.add_llm_call(call); },
+      .add_event = [&journal](const std::string& kind,
+                              const std::string& text) { journal.add_event(kind, text); },
+      .fact =
+          [&journal](const std::string& name) { return journal.fact(name).value_or(base::Json()); },
+      .set_fact = [&journal](const std::string& name,
+                             const base::Json& value) { journal.set_fact(name, value); }};
 }
 
 struct ProposerLineup::Member {

@@ -43,11 +43,18 @@ class Proposer {
   virtual std::optional<study::Proposal> propose(const ProposalContext& context) = 0;
 };
 
-/// How a proposer leaves a trace; the research loop connects these to the journal.
+/// How a proposer leaves a trace and reads what it left; the research loop connects these to the
+/// journal.
 struct ProposerServices {
   std::function<void(const study::LlmCall&)> add_llm_call = [](const study::LlmCall&) {};
   std::function<void(const std::string& kind, const std::string& text)> add_event =
       [](const std::string&, const std::string&) {};
+  /// A fact of the study; null if there is none.
+  std::function<base::Json(const std::string& name)> fact = [](const std::string&) {
+    return base::Json();
+  };
+  std::function<void(const std::string& name, const base::Json& value)> set_fact =
+      [](const std::string&, const base::Json&) {};
   /// Sets the worst case of a call in dollars aside (nullopt: not known); nullopt: it may not be
   /// made. Every reservation is settled, with what the call cost or nullopt if that is not known.
   std::function<std::optional<int64_t>(std::optional<double>)> reserve_dollars =

@@ -15,7 +15,7 @@ const base::Registration<Command> registration{
     {.name = "research",
      .summary = "a night of experiments under a research program",
      .entry = {.group = "Jobs",
-               .example = "windtunnel research overnight_cpu night.max_seconds=3600",
+               .example = "windtunnel research overnight_cpu budget.hours=1",
                .setup = setup}}};
 
 }  // namespace

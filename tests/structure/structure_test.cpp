@@ -7,6 +7,7 @@
 #include <regex>
 #include <set>
 
+#include "agent/proposer.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -244,6 +245,14 @@ TEST(Structure, TheReadmeListsTheObjectives) {
     expected += "| `" + kind.name + "` | " + kind.summary + " | " + kind.source + " |\n";
   }
   expect_in_readme("objectives", expected);
+}
+
+TEST(Structure, TheReadmeListsTheProposers) {
+  std::string expected = "| proposer | what it does | source |\n|---|---|---|\n";
+  for (const auto& kind : agent::ProposerKinds::instance().kinds()) {
+    expected += "| `" + kind.name + "` | " + kind.summary + " | " + kind.source + " |\n";
+  }
+  expect_in_readme("proposers", expected);
 }
 
 }  // namespace
