@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agent/fenced.h"
 #include "agent/research_space.h"
 #include "agent/veto.h"
 #include "base/text.h"
@@ -69,22 +70,6 @@ void require_all(Json& schema) {
     schema["required"].push_back(name);
     if (name != "patch" && field.contains("properties")) require_all(schema["properties"][name]);
   }
-}
-
-/// The JSON text in an answer: bare, or the only fenced block; "" if there is neither.
-std::string json_in(std::string_view answer) {
-  const std::string_view think_end = "</think>";
-  const size_t thought = answer.rfind(think_end);
-  if (thought != std::string_view::npos) answer.remove_prefix(thought + think_end.size());
-  answer = base::trim(answer);
-  if (answer.starts_with("{")) return std::string(answer);
-  const size_t open = answer.find("```");
-  if (open == std::string_view::npos) return "";
-  const size_t start = answer.find('\n', open);
-  const size_t close = start == std::string_view::npos ? start : answer.find("```", start);
-  if (close == std::string_view::npos) return "";
-  if (answer.find("```", close + 3) != std::string_view::npos) return "";
-  return std::string(base::trim(answer.substr(start, close - start)));
 }
 
 /// Missing fields named one by one; the schema would only name the object around them.

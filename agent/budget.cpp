@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "agent/facts.h"
 #include "base/text.h"
@@ -123,6 +124,20 @@ RemainingBudget Budget::remaining(int64_t experiments) const {
   }
   if (limits_.hours > 0) remaining.hours = std::max(0.0, limits_.hours - hours_);
   return remaining;
+}
+
+ChatHooks chat_hooks(Budget& budget) {
+  // One request is under way at a time.
+  const auto call = std::make_shared<std::optional<int64_t>>();
+  ChatHooks hooks;
+  hooks.reserve = [&budget, call](const WorstCase& worst) {
+    *call = budget.reserve_dollars(worst.dollars);
+    return call->has_value();
+  };
+  hooks.settle = [&budget, call](const Settlement& used) {
+    budget.settle_dollars(**call, used.dollars);
+  };
+  return hooks;
 }
 
 }  // namespace windtunnel::agent

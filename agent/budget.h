@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/chat_hooks.h"
 #include "agent/program_sections.h"
 #include "study/journal.h"
 
@@ -74,5 +75,8 @@ class Budget {
   double hours_ = 0;
   bool is_out_of_dollars_ = false;
 };
+
+/// Sets the worst case of each request aside and settles it. `budget` must outlive the hooks.
+ChatHooks chat_hooks(Budget& budget);
 
 }  // namespace windtunnel::agent

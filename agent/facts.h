@@ -14,6 +14,8 @@ inline constexpr const char* kStop = "night.stop";
 inline constexpr const char* kHours = "night.hours";
 /// The program as it was last run: what `explain` and a replay go by.
 inline constexpr const char* kProgram = "program";
+/// Where the study's literature tournament stands (literature.h).
+inline constexpr const char* kLiterature = "literature";
 }  // namespace fact
 
 /// Why a night ended; stored by name.

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "agent/answer.h"
+#include "agent/fenced.h"
 #include "agent/research_space.h"
 #include "agent/token_estimate.h"
 #include "base/text.h"
@@ -26,15 +27,6 @@ constexpr double kRecordShare = 0.4;
 constexpr size_t kNewest = 3;
 /// For a word about what was left out of the record.
 constexpr int64_t kNoteTokens = 40;
-
-/// JSON that cannot close the fence around it.
-std::string fenced_json(const Json& value) {
-  std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
-  for (size_t at = text.find('`'); at != std::string::npos; at = text.find('`', at)) {
-    text.replace(at, 1, "\\u0060");
-  }
-  return text;
-}
 
 std::string mutable_table(const ProposalContext& context, bool with_meanings) {
   std::string table;

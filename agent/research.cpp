@@ -365,13 +365,7 @@ class Night {
       journal_.reflect(experiment, word);
       state_.reflected(experiment, word);
     };
-    services.chat.reserve = [this](const WorstCase& worst) {
-      call_ = budget_.reserve_dollars(worst.dollars);
-      return call_.has_value();
-    };
-    services.chat.settle = [this](const Settlement& used) {
-      budget_.settle_dollars(*call_, used.dollars);
-    };
+    services.chat = chat_hooks(budget_);
     services.chat.on_wait = [this](const Waiting& waiting) {
       count_hours();
       show({.phase = "proposing",
@@ -430,8 +424,6 @@ class Night {
   Workshop shop_;
   double last_count_;
   std::string phase_;
-  /// Of the request to a language model that is under way.
-  std::optional<int64_t> call_;
   /// Why the last runs could not be had.
   std::string lacking_;
 };

@@ -130,4 +130,9 @@ Candidate make_candidate(const Program& program, const Json& incumbent, const Js
   return candidate;
 }
 
+Candidate baseline_candidate(const Program& program, const Json& incumbent) {
+  const Json nothing = Json::object();
+  return make_candidate(program, {{"data", incumbent.value("data", nothing)}}, nothing);
+}
+
 }  // namespace windtunnel::agent

@@ -52,4 +52,7 @@ struct Candidate {
 Candidate make_candidate(const Program& program, const base::Json& incumbent,
                          const base::Json& patch);
 
+/// The program's base without a patch, on the incumbent's corpus.
+Candidate baseline_candidate(const Program& program, const base::Json& incumbent);
+
 }  // namespace windtunnel::agent

@@ -14,9 +14,9 @@ log=$state/setup.log
 
 packages=(cmake ninja-build g++ ccache mold git
   libboost-dev libceres-dev libcli11-dev libcmark-gfm-dev libcmark-gfm-extensions-dev
-  libcpp-httplib-dev libcurl4-openssl-dev libfmt-dev libgmock-dev libgtest-dev libpcre2-dev
-  libspdlog-dev libsqlite3-dev libssl-dev libvalijson-dev libyaml-cpp-dev nlohmann-json3-dev
-  zlib1g-dev gnuplot-nox)
+  libcpp-httplib-dev libcurl4-openssl-dev libfmt-dev libgmock-dev libgtest-dev libnlopt-dev
+  libpcre2-dev libspdlog-dev libsqlite3-dev libssl-dev libvalijson-dev libyaml-cpp-dev
+  nlohmann-json3-dev zlib1g-dev gnuplot-nox)
 
 make_ready() { # programs | all
   local target=$1 stamp=$build/.ready-$1 settings

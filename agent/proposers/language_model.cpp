@@ -10,13 +10,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <thread>
 
 #include "agent/answer.h"
+#include "agent/chat_address.h"
 #include "agent/chat_client.h"
 #include "agent/http.h"
-#include "agent/model_profile.h"
+#include "agent/known_profile.h"
 #include "agent/prompt.h"
 #include "agent/proposer.h"
 #include "agent/token_estimate.h"
@@ -39,21 +39,14 @@ constexpr double kQuestionShare = 0.75;
 constexpr size_t kLongestQuotedAnswer = 4000;
 
 struct LanguageModelOptions {
-  ChatOptions chat;
-  std::string endpoint_variable;
-  std::string model_variable;
+  ChatAddress address;
   int64_t prompt_tokens = 16'000;
   std::string on_overload = "rules";
   double max_pause_seconds = 3600;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
-    ChatOptions::describe(self.chat, visit);
-    visit("endpoint_variable", self.endpoint_variable,
-          {.help = "environment variable that replaces the endpoint; with neither set, the "
-                   "proposer is off"});
-    visit("model_variable", self.model_variable,
-          {.help = "environment variable that replaces the model"});
+    ChatAddress::describe(self.address, visit);
     visit("prompt_tokens", self.prompt_tokens,
           {.help = "length of a question by an estimate that never falls short; less where the "
                    "model's context is smaller; what is worth least is left out first",
@@ -69,23 +62,6 @@ struct LanguageModelOptions {
   }
 };
 
-std::vector<base::Problem> option_problems(const Json& options) {
-  std::vector<base::Problem> problems =
-      chat_option_problems(base::from_trusted_json<LanguageModelOptions>(options).chat);
-  if (options.at("endpoint") == "" && options.at("endpoint_variable") == "") {
-    problems.push_back({"endpoint", "\"\"", "must be given, or endpoint_variable"});
-  }
-  if (options.at("model") == "" && options.at("model_variable") == "") {
-    problems.push_back({"model", "\"\"", "must be given, or model_variable"});
-  }
-  return problems;
-}
-
-std::string from_environment(const std::string& variable, const std::string& otherwise) {
-  const char* value = variable.empty() ? nullptr : std::getenv(variable.c_str());
-  return value && *value ? value : otherwise;
-}
-
 bool is_busy(const std::string& outcome) {
   return outcome == chat_outcome::kOverloaded || outcome == chat_outcome::kRateLimited;
 }
@@ -100,19 +76,12 @@ class LanguageModel : public Proposer {
  public:
   LanguageModel(const LanguageModelOptions& options, ProposerServices services)
       : options_(options), services_(std::move(services)) {
-    ChatOptions& chat = options_.chat;
-    chat.endpoint = from_environment(options_.endpoint_variable, chat.endpoint);
-    chat.model = from_environment(options_.model_variable, chat.model);
-    if (chat.endpoint.empty() || chat.model.empty()) {
-      const bool no_endpoint = chat.endpoint.empty();
-      turn_off("the environment variable " +
-               (no_endpoint ? options_.endpoint_variable : options_.model_variable) +
-               " is not set");
+    if (const std::string variable = options_.address.missing(); !variable.empty()) {
+      turn_off("the environment variable " + variable + " is not set");
       return;
     }
-    const std::vector<base::Problem> problems = chat_option_problems(chat);
-    if (!problems.empty()) throw base::ConfigError("language model", problems);
-    read_key(chat);
+    chat_ = options_.address.resolved();
+    read_key(chat_);
   }
 
   std::optional<Proposal> propose(const ProposalContext& context) override {
@@ -147,9 +116,9 @@ class LanguageModel : public Proposer {
   bool open() {
     busy_seconds_.reset();
     if (client_) return true;
-    ModelProfile profile = known_profile();
-    if (!profile.works() && options_.chat.api == "auto") {
-      profile = probe();
+    ModelProfile profile = known_profile(chat_, services_);
+    if (!profile.works() && chat_.api == "auto") {
+      profile = probe_and_keep(chat_, services_);
       if (!profile.works()) {
         if (is_final(profile.outcome)) turn_off(profile.problem);
         if (is_busy(profile.outcome)) note_busy(profile.outcome, kLeastPauseSeconds);
@@ -157,48 +126,21 @@ class LanguageModel : public Proposer {
       }
     }
     if (profile.context_tokens) limit_context(*profile.context_tokens);
-    client_.emplace(options_.chat, profile, services_.chat);
+    client_.emplace(chat_, profile, services_.chat);
     return true;
-  }
-
-  ModelProfile known_profile() const {
-    const Json known = services_.fact(kProfilesFact);
-    const auto found = known.is_object() ? known.find(profile_key(options_.chat)) : known.end();
-    if (!known.is_object() || found == known.end()) return {};
-    return base::from_trusted_json<ModelProfile>(*found);
-  }
-
-  ModelProfile probe() {
-    const ModelProfile profile = probe_model(
-        options_.chat, services_.chat, [this](const std::string& what, const auto& reply) {
-          log("probe: " + what, reply, reply.outcome, reply.message);
-        });
-    if (!profile.works()) return profile;
-    services_.add_event(
-        "language_model_probed",
-        profile.server + " by " + profile.api + ", streaming " +
-            (profile.streaming ? "yes" : "no") + ", structured output " + profile.structured +
-            ", context " +
-            (profile.context_tokens ? std::to_string(*profile.context_tokens) + " tokens"
-                                    : "not told"));
-    Json known = services_.fact(kProfilesFact);
-    if (!known.is_object()) known = Json::object();
-    known[profile_key(options_.chat)] = base::to_json(profile);
-    services_.set_fact(kProfilesFact, known);
-    return profile;
   }
 
   void limit_context(int64_t tokens) {
     context_tokens_ = std::min(context_tokens_.value_or(tokens), tokens);
     // At least half of the context is for the question.
-    options_.chat.max_completion_tokens =
-        std::max<int64_t>(16, std::min(options_.chat.max_completion_tokens, tokens / 2));
-    if (client_) client_->limit_completion(options_.chat.max_completion_tokens);
+    chat_.max_completion_tokens =
+        std::max<int64_t>(16, std::min(chat_.max_completion_tokens, tokens / 2));
+    if (client_) client_->limit_completion(chat_.max_completion_tokens);
   }
 
   int64_t most_prompt_tokens() const {
     if (!context_tokens_) return options_.prompt_tokens;
-    const auto room = static_cast<double>(*context_tokens_ - options_.chat.max_completion_tokens);
+    const auto room = static_cast<double>(*context_tokens_ - chat_.max_completion_tokens);
     return std::min(options_.prompt_tokens, static_cast<int64_t>(kQuestionShare * room));
   }
 
@@ -312,24 +254,12 @@ class LanguageModel : public Proposer {
                         "the server read " + std::to_string(*reply.prompt_tokens) +
                             " tokens of a question of some " + std::to_string(tokens_of(messages)) +
                             "; questions are shorter from now on; raise the server's context");
-    limit_context(*reply.prompt_tokens + options_.chat.max_completion_tokens);
+    limit_context(*reply.prompt_tokens + chat_.max_completion_tokens);
   }
 
   void log(const std::string& purpose, const ChatReply& reply, const std::string& outcome,
            const std::string& message) const {
-    std::vector<std::string> words = reply.failed_attempts;
-    if (!message.empty()) words.push_back(message);
-    services_.add_llm_call(
-        {.purpose = purpose,
-         .model = options_.chat.model,
-         .outcome = outcome,
-         .message = base::redact(base::shorten(base::join(words, "; then "), 1000)),
-         .prompt_tokens = reply.prompt_tokens,
-         .completion_tokens = reply.completion_tokens,
-         .seconds = reply.seconds,
-         .request = reply.request,
-         .reply = reply.reply,
-         .dollars = reply.dollars});
+    services_.add_llm_call(call_record(purpose, chat_.model, reply, outcome, message));
   }
 
   void turn_off(const std::string& reason) {
@@ -338,6 +268,7 @@ class LanguageModel : public Proposer {
   }
 
   LanguageModelOptions options_;
+  ChatOptions chat_;
   ProposerServices services_;
   std::optional<ChatClient> client_;
   bool is_off_ = false;
@@ -358,13 +289,17 @@ const base::Registration<ProposerKind> registration{
     {.name = "language_model",
      .summary = "a language model behind an address, in any dialect, with one repair turn",
      .options = base::schema_of<LanguageModelOptions>(),
-     .entry = {.make = [](const Json& options,
-                          const ProposerServices& services) -> std::unique_ptr<Proposer> {
-                 return std::make_unique<LanguageModel>(
-                     base::from_json<LanguageModelOptions>(options, "language model"), services);
-               },
-               .problems = option_problems,
-               .is_rule_based = false}}};
+     .entry = {
+         .make = [](const Json& options,
+                    const ProposerServices& services) -> std::unique_ptr<Proposer> {
+           return std::make_unique<LanguageModel>(
+               base::from_json<LanguageModelOptions>(options, "language model"), services);
+         },
+         .problems =
+             [](const Json& options) {
+               return base::from_trusted_json<LanguageModelOptions>(options).address.problems();
+             },
+         .is_rule_based = false}}};
 
 }  // namespace
 }  // namespace windtunnel::agent

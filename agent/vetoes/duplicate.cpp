@@ -9,12 +9,11 @@ namespace {
 std::optional<std::string> refuse(const BeforeRun& facts) {
   if (!facts.candidate.config) return std::nullopt;
   const std::string& fingerprint = facts.candidate.fingerprint;
-  const base::Json nothing = base::Json::object();
-  if (make_candidate(facts.program, facts.incumbent, nothing).fingerprint == fingerprint) {
+  const Candidate incumbent = make_candidate(facts.program, facts.incumbent, base::Json::object());
+  if (incumbent.fingerprint == fingerprint) {
     return "is the incumbent's own configuration";
   }
-  const base::Json baseline = {{"data", facts.incumbent.value("data", nothing)}};
-  if (make_candidate(facts.program, baseline, nothing).fingerprint == fingerprint) {
+  if (baseline_candidate(facts.program, facts.incumbent).fingerprint == fingerprint) {
     return "is the baseline's configuration";
   }
   for (const study::Experiment& experiment : facts.history) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/forecast.h"
+#include "agent/literature.h"
 #include "agent/veto.h"
 #include "tests/agent/scripted_server.h"
 #include "tests/agent/small_program.h"
@@ -58,7 +59,13 @@ class ProposerContract : public ::testing::TestWithParam<std::string> {
     if (GetParam() == "language_model") {
       options = {{"endpoint", server_.endpoint()}, {"model", "scripted"}};
     }
-    return kind.entry.make(options, {});
+    ProposerServices services;
+    services.fact = [this](const std::string&) {
+      Literature literature;
+      literature.queue = program_.queue;
+      return base::to_json(literature);
+    };
+    return kind.entry.make(options, services);
   }
 
   std::optional<Proposal> propose(const std::vector<Experiment>& history, int64_t seed = 1) {

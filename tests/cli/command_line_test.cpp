@@ -26,9 +26,9 @@ TEST_F(CommandLine, HelpAnswersAtOnceAndNamesEveryCommand) {
     best = std::min(best, std::chrono::steady_clock::now() - start);
     EXPECT_EQ(answer.exit_code, 0);
     for (const char* name :
-         {"demo",  "research", "run",    "ladder", "fit",       "evaluate", "generate",
-          "score", "census",   "config", "corpus", "tokenizer", "export",   "import",
-          "init",  "step",     "status", "show",   "report",    "list",     "doctor"}) {
+         {"demo",   "research", "run",    "ladder",    "fit",    "evaluate",  "generate", "score",
+          "census", "config",   "corpus", "tokenizer", "export", "import",    "init",     "step",
+          "status", "show",     "report", "list",      "doctor", "literature"}) {
       EXPECT_THAT(answer.text, HasSubstr(name));
     }
   }
@@ -37,7 +37,7 @@ TEST_F(CommandLine, HelpAnswersAtOnceAndNamesEveryCommand) {
 
 TEST_F(CommandLine, EveryCommandsHelpHasAnExample) {
   const base::Json commands = base::parse_json(run({"list", "commands", "--json"}).text, "list");
-  ASSERT_GE(commands.size(), 21u);
+  ASSERT_GE(commands.size(), 22u);
   for (const auto& command : commands) {
     const Answer answer = run({command["name"], "--help"});
     EXPECT_EQ(answer.exit_code, 0);
@@ -193,6 +193,37 @@ TEST_F(CommandLine, ARunIsTrainedScoredAndNotRepeated) {
   const Answer cut = run({"evaluate", folder});
   EXPECT_EQ(cut.exit_code, 1);
   EXPECT_THAT(cut.text, AllOf(HasSubstr("weights.safetensors"), Not(HasSubstr("terminate"))));
+}
+
+TEST_F(CommandLine, ADryRunOfATournamentSaysWhatItWouldAsk) {
+  base::write_file_atomic(folder_ / "papers/a.bib",
+                          "@misc{a, title={A}} @misc{b, title={B}} @misc{c, title={C}}");
+  const std::string papers = (folder_ / "papers").string();
+  const std::string study = (folder_ / "study").string();
+  const Answer answer = run({"literature", "literature_tournament", "--papers", papers, "--rounds",
+                             "5", "--study", study, "--dry-run", "--json"});
+  EXPECT_EQ(answer.exit_code, 0);
+  const base::Json plan = answer.json();
+  EXPECT_EQ(plan["papers"], 3);
+  EXPECT_EQ(plan["rounds"], 5);
+  EXPECT_EQ(plan["fewest_calls"], 6);
+  EXPECT_EQ(plan["most_calls"], 16);
+  EXPECT_FALSE(fs::exists(study));
+}
+
+TEST_F(CommandLine, ATournamentNeedsAProgramThatNamesOneAPlaceForTheModelAndPapers) {
+  const std::string papers = (folder_ / "papers").string();
+  EXPECT_THAT(run({"literature", "demo", "--papers", papers}).text,
+              HasSubstr("program 'demo' has no proposer of kind literature"));
+  EXPECT_THAT(run({"literature", "literature_tournament", "--papers", papers}).text,
+              HasSubstr("folder of papers " + papers + " does not exist"));
+  base::write_file_atomic(folder_ / "papers/a.bib",
+                          "@misc{a, title={A}} @misc{b, title={B}} @misc{c, title={C}}");
+  const Answer answer = run({"literature", "literature_tournament", "--papers", papers, "--study",
+                             (folder_ / "study").string()},
+                            {{"OPENAI_BASE_URL", ""}});
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_THAT(answer.text, HasSubstr("the environment variable OPENAI_BASE_URL is not set"));
 }
 
 }  // namespace

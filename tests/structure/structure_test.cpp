@@ -7,6 +7,7 @@
 #include <regex>
 #include <set>
 
+#include "agent/proposer.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -99,6 +100,7 @@ TEST(Structure, EachLibraryHasItsPlace) {
         "tests/model/", "tests/trainer/", "tests/evaluation/"}},
       {{"ceres/"}, {"scaling/fit.cpp"}},
       {{"curl/"}, {"agent/http.cpp"}},
+      {{"nlopt"}, {"agent/proposers/local_search.cpp"}},
       {{"sqlite3.h"}, {"study/journal.cpp", "tests/"}},
       {{"pcre2.h"}, {"corpus/"}},
       {{"zlib.h", "zstd.h"}, {"corpus/", "tests/corpus/"}},
@@ -243,6 +245,14 @@ TEST(Structure, TheReadmeListsTheObjectives) {
     expected += "| `" + kind.name + "` | " + kind.summary + " | " + kind.source + " |\n";
   }
   expect_in_readme("objectives", expected);
+}
+
+TEST(Structure, TheReadmeListsTheProposers) {
+  std::string expected = "| proposer | what it does | source |\n|---|---|---|\n";
+  for (const auto& kind : agent::ProposerKinds::instance().kinds()) {
+    expected += "| `" + kind.name + "` | " + kind.summary + " | " + kind.source + " |\n";
+  }
+  expect_in_readme("proposers", expected);
 }
 
 }  // namespace
