@@ -19,7 +19,7 @@
 #include <optional>
 
 #include "base/config.h"
-#include "scaling/fit.h"
+#include "scaling/objective.h"
 
 namespace windtunnel::scaling {
 
@@ -55,31 +55,38 @@ struct Noise {
 /// closer to few rows is not believed.
 /// Errors: Error if there are no degrees of freedom, or if Huber leaves no row in its quadratic
 /// zone.
-Noise noise_of(const Target& target, const Minimum& best, double confidence,
+Noise noise_of(const Objective& objective, const Minimum& best, double confidence,
                std::optional<double> floor);
 
 /// Of one parameter by name. A parameter that may vanish has `low` = 0 when 0 is allowed.
-Interval profile_interval(const Target& target, const Minimum& best, const Noise& noise,
+Interval profile_interval(const Objective& objective, const Minimum& best, const Noise& noise,
                           const std::string& parameter);
 
 /// Of the loss of one new run at `point`.
-Interval forecast_interval(const Target& target, const Minimum& best, const Noise& noise,
+Interval forecast_interval(const Objective& objective, const Minimum& best, const Noise& noise,
                            const Point& point);
 
 /// Of the law's mean at `point`: the band of a figure.
-Interval mean_interval(const Target& target, const Minimum& best, const Noise& noise,
+Interval mean_interval(const Objective& objective, const Minimum& best, const Noise& noise,
                        const Point& point);
 
 struct Bootstrap {
   /// In the order coefficients, exponents; percentiles.
   std::vector<Interval> intervals;
+  /// Of the draws that could be fitted.
+  std::vector<Minimum> minima;
   int draws = 0;
   /// Draws with too few distinct budgets or sizes to fit, or without convergence.
   int failures = 0;
 };
 
-/// Draws runs (rows of one name together) with replacement and fits each draw from its own grid.
-/// Deterministic for a seed.
-Bootstrap bootstrap(const Target& target, int draws, double confidence, uint64_t seed);
+/// Draws runs (rows of one name together) with replacement. Each draw is fitted from `best` and
+/// from the best of a coarse grid of its own, so that it may end in another basin. Deterministic
+/// for a seed.
+Bootstrap bootstrap(const Target& target, const Minimum& best, int draws, double confidence,
+                    uint64_t seed);
+
+/// The value below which `share` of the values lie, between neighbours. Sorts; not for none.
+double quantile_of(std::vector<double>& values, double share);
 
 }  // namespace windtunnel::scaling

@@ -180,7 +180,7 @@ LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
     fit.intervals.profile[name] = profile_interval(target, best, noise, name);
   }
   if (options.bootstrap > 0) {
-    const Bootstrap drawn = bootstrap(target, options.bootstrap, options.confidence,
+    const Bootstrap drawn = bootstrap(target, best, options.bootstrap, options.confidence,
                                       static_cast<uint64_t>(options.seed));
     fit.diagnostics.bootstrap_failures = drawn.failures;
     size_t p = 0;
