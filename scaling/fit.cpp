@@ -2,6 +2,7 @@
 
 #include <ceres/ceres.h>
 
+#include <Eigen/QR>
 #include <Eigen/SVD>
 #include <algorithm>
 #include <array>
@@ -390,19 +391,28 @@ std::vector<double> residuals(const Target& target, const Minimum& minimum) {
 }
 
 double condition_number(const Target& target, const Minimum& minimum) {
-  Pins zeros;
-  zeros.coefficients.resize(minimum.coefficients.size());
-  for (size_t k = 0; k < minimum.coefficients.size(); ++k) {
-    if (minimum.coefficients[k] == 0) zeros.coefficients[k] = 0;
+  const Law& law = *target.law;
+  const size_t exponents = law.exponents.size();
+  std::vector<size_t> present;
+  for (size_t k = 0; k < law.coefficients.size(); ++k) {
+    if (minimum.coefficients[k] > 0) present.push_back(k);
   }
-  const Model model(target, zeros);
-  const std::vector<double> free = model.to_free(minimum, smallest_loss(target));
-  Eigen::MatrixXd jacobian(target.rows.size(), free.size());
-  std::vector<double> gradient(free.size());
+  Eigen::MatrixXd jacobian(target.rows.size(), present.size() + exponents);
+  std::array<double, Law::kMaximumTerms> log_terms;
+  std::array<double, Law::kMaximumTerms * Law::kMaximumExponents> slopes;
   for (size_t i = 0; i < target.rows.size(); ++i) {
-    model.predict(target.rows[i].point, free.data(), gradient.data());
-    for (size_t f = 0; f < free.size(); ++f) {
-      jacobian(static_cast<long>(i), static_cast<long>(f)) = gradient[f];
+    const auto row = static_cast<long>(i);
+    law.log_terms(target.rows[i].point, minimum.exponents.data(), log_terms.data(), slopes.data());
+    const double loss = predict(law, minimum.coefficients, minimum.exponents, target.rows[i].point);
+    jacobian.row(row).setZero();
+    for (size_t c = 0; c < present.size(); ++c) {
+      const size_t k = present[c];
+      const double value = std::exp(std::log(minimum.coefficients[k]) + log_terms[k]);
+      const double share = target.on_log ? value / loss : value;
+      jacobian(row, static_cast<long>(c)) = share;
+      for (size_t j = 0; j < exponents; ++j) {
+        jacobian(row, static_cast<long>(present.size() + j)) += share * slopes[k * exponents + j];
+      }
     }
   }
   for (long f = 0; f < jacobian.cols(); ++f) {
@@ -410,9 +420,14 @@ double condition_number(const Target& target, const Minimum& minimum) {
     if (norm == 0) return kInfinity;
     jacobian.col(f) /= norm;
   }
-  const Eigen::VectorXd values = Eigen::JacobiSVD<Eigen::MatrixXd>(jacobian).singularValues();
+  // The triangular factor has the same singular values and few rows.
+  const Eigen::MatrixXd triangle = Eigen::HouseholderQR<Eigen::MatrixXd>(jacobian)
+                                       .matrixQR()
+                                       .topRows(jacobian.cols())
+                                       .triangularView<Eigen::Upper>();
+  const Eigen::VectorXd values = Eigen::JacobiSVD<Eigen::MatrixXd>(triangle).singularValues();
   const double smallest = values(values.size() - 1);
-  return smallest > 0 ? values(0) / smallest : kInfinity;
+  return smallest > 1e-14 * values(0) ? values(0) / smallest : kInfinity;
 }
 
 }  // namespace windtunnel::scaling

@@ -90,8 +90,8 @@ Minimum minimise(const Target& target, const Pins& pins, const Minimum& start);
 /// Unweighted residuals in row order.
 std::vector<double> residuals(const Target& target, const Minimum& minimum);
 
-/// Condition number of the Jacobian of the residuals by the free parameters (coefficients at 0 left
-/// out), columns scaled to norm 1. Infinite if it has no full rank.
+/// Condition number of the Jacobian of the residuals by ln of the coefficients (those at 0 left
+/// out) and the exponents, columns scaled to norm 1. Infinite if it has no full rank.
 double condition_number(const Target& target, const Minimum& minimum);
 
 }  // namespace windtunnel::scaling

@@ -116,6 +116,14 @@ std::vector<std::vector<double>> coarse_grid(const Law& law) {
 
 }  // namespace
 
+Interval shown_interval(const Exponent& exponent, const Interval& interval) {
+  if (!exponent.shown_negative) return interval;
+  Interval shown;
+  if (interval.high) shown.low = -*interval.high;
+  if (interval.low) shown.high = -*interval.low;
+  return shown;
+}
+
 double quantile_of(std::vector<double>& values, double share) {
   std::sort(values.begin(), values.end());
   const double position = share * static_cast<double>(values.size() - 1);
@@ -163,60 +171,108 @@ Noise noise_of(const Objective& objective, const Minimum& best, double confidenc
   return noise;
 }
 
-Interval profile_interval(const Objective& objective, const Minimum& best, const Noise& noise,
-                          const std::string& parameter) {
-  const Law& law = objective.law();
-  Pins pins;
-  pins.coefficients.resize(law.coefficients.size());
-  pins.exponents.resize(law.exponents.size());
-  std::optional<double>* pin = nullptr;
-  double value = 0;
-  bool may_vanish = false;
-  // Trial values on a logarithmic scale, but for an offset, whose interval may reach 0.
-  double low_limit = -200, high_limit = 200;
-  for (size_t k = 0; k < law.coefficients.size(); ++k) {
-    if (law.coefficients[k].name != parameter) continue;
-    pin = &pins.coefficients[k];
-    value = best.coefficients[k];
-    may_vanish = law.coefficients[k].may_vanish;
-  }
-  for (size_t j = 0; j < law.exponents.size(); ++j) {
-    if (law.exponents[j].name != parameter) continue;
-    pin = &pins.exponents[j];
-    value = best.exponents[j];
-    low_limit = std::log(law.exponents[j].minimum);
-    high_limit = std::log(law.exponents[j].maximum);
-  }
-  base::check(pin != nullptr, "a profile of a parameter that the law does not have");
-  if (noise.variance == 0) return {value, value};
+namespace {
 
-  double step = 0.02;
-  const double inside = may_vanish ? value : std::log(value);
-  if (may_vanish) {
+/// A parameter on the scale of its trial values: logarithmic, but for an offset, whose interval may
+/// reach 0.
+class Profiled {
+ public:
+  Profiled(const Objective& objective, const Minimum& best, const std::string& parameter) {
+    const Law& law = objective.law();
+    pins_.coefficients.resize(law.coefficients.size());
+    pins_.exponents.resize(law.exponents.size());
+    for (size_t k = 0; k < law.coefficients.size(); ++k) {
+      if (law.coefficients[k].name != parameter) continue;
+      pin_ = &pins_.coefficients[k];
+      value_ = best.coefficients[k];
+      may_vanish_ = law.coefficients[k].may_vanish;
+    }
+    for (size_t j = 0; j < law.exponents.size(); ++j) {
+      if (law.exponents[j].name != parameter) continue;
+      pin_ = &pins_.exponents[j];
+      value_ = best.exponents[j];
+      exponent_ = &law.exponents[j];
+      low_limit = std::log(law.exponents[j].minimum);
+      high_limit = std::log(law.exponents[j].maximum);
+    }
+    base::check(pin_ != nullptr, "a profile of a parameter that the law does not have");
+    if (!may_vanish_) return;
     double largest = 0;
     for (const double loss : objective.losses()) largest = std::max(largest, loss);
     low_limit = 0;
     high_limit = 2 * largest;
     step = 0.01 * largest;
   }
+  Profiled(const Profiled&) = delete;
+  Profiled& operator=(const Profiled&) = delete;
+
+  double value() const { return value_; }
+  bool may_vanish() const { return may_vanish_; }
+  double inside() const { return may_vanish_ ? value_ : std::log(value_); }
+  double value_of_trial(double trial) const { return may_vanish_ ? trial : std::exp(trial); }
+  double trial_of_value(double value) const { return may_vanish_ ? value : std::log(value); }
+  double shown(double value) const { return exponent_ ? shown_value(*exponent_, value) : value; }
+  const Pins& pinned_at(double trial) {
+    *pin_ = value_of_trial(trial);
+    return pins_;
+  }
+
+  double low_limit = -200;
+  double high_limit = 200;
+  double step = 0.02;
+
+ private:
+  Pins pins_;
+  std::optional<double>* pin_ = nullptr;
+  const Exponent* exponent_ = nullptr;
+  double value_ = 0;
+  bool may_vanish_ = false;
+};
+
+}  // namespace
+
+Interval profile_interval(const Objective& objective, const Minimum& best, const Noise& noise,
+                          const std::string& parameter) {
+  Profiled profiled(objective, best, parameter);
+  if (noise.variance == 0) return {profiled.value(), profiled.value()};
+  const double inside = profiled.inside();
   Interval interval;
   for (const bool upper : {false, true}) {
     Rise rise(best, noise);
-    const auto at = [&](double trial) {
-      *pin = may_vanish ? trial : std::exp(trial);
-      return rise(objective, pins);
-    };
+    const auto at = [&](double trial) { return rise(objective, profiled.pinned_at(trial)); };
     auto& end = upper ? interval.high : interval.low;
-    const double limit = upper ? high_limit : low_limit;
+    const double limit = upper ? profiled.high_limit : profiled.low_limit;
     if (inside == limit) {
-      end = value;
+      end = profiled.value();
       continue;
     }
-    const auto found = crossing(at, inside, step, limit, std::sqrt(noise.threshold()));
-    if (found) end = may_vanish ? *found : std::exp(*found);
-    if (!found && may_vanish && !upper) end = 0;
+    const auto found = crossing(at, inside, profiled.step, limit, std::sqrt(noise.threshold()));
+    if (found) end = profiled.value_of_trial(*found);
+    if (!found && profiled.may_vanish() && !upper) end = 0;
   }
   return interval;
+}
+
+std::vector<std::pair<double, double>> profile_curve(const Objective& objective,
+                                                     const Minimum& best, const Noise& noise,
+                                                     const std::string& parameter) {
+  constexpr int kPoints = 41;
+  constexpr double kBeyond = 1.3;
+  const Interval interval = profile_interval(objective, best, noise, parameter);
+  if (noise.variance == 0 || !interval.low || !interval.high) return {};
+  Profiled profiled(objective, best, parameter);
+  const double inside = profiled.inside();
+  const double low = inside + kBeyond * (profiled.trial_of_value(*interval.low) - inside);
+  const double high = inside + kBeyond * (profiled.trial_of_value(*interval.high) - inside);
+  std::vector<std::pair<double, double>> curve;
+  for (int i = 0; i < kPoints; ++i) {
+    const double trial =
+        std::clamp(low + (high - low) * i / (kPoints - 1), profiled.low_limit, profiled.high_limit);
+    Rise rise(best, noise);
+    curve.emplace_back(profiled.shown(profiled.value_of_trial(trial)),
+                       rise(objective, profiled.pinned_at(trial)));
+  }
+  return curve;
 }
 
 Interval forecast_interval(const Objective& objective, const Minimum& best, const Noise& noise,

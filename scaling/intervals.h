@@ -17,6 +17,9 @@
 // the noise of the new run. It cannot hold the error of a wrong law.
 
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/config.h"
 #include "scaling/objective.h"
@@ -36,6 +39,9 @@ struct Interval {
     visit("high", self.high, {.help = "upper end; null: not bounded by the data"});
   }
 };
+
+/// Of an exponent as people see it: with the sign of its source.
+Interval shown_interval(const Exponent& exponent, const Interval& interval);
 
 /// What the residuals say about noise.
 struct Noise {
@@ -61,6 +67,13 @@ Noise noise_of(const Objective& objective, const Minimum& best, double confidenc
 /// Of one parameter by name. A parameter that may vanish has `low` = 0 when 0 is allowed.
 Interval profile_interval(const Objective& objective, const Minimum& best, const Noise& noise,
                           const std::string& parameter);
+
+/// The profile as a curve: values through one and a half times the interval, and how far the
+/// objective has risen there, in units where the interval ends at Student's quantile. Values have
+/// the sign people see; empty if the interval has an open end that is no offset's 0.
+std::vector<std::pair<double, double>> profile_curve(const Objective& objective,
+                                                     const Minimum& best, const Noise& noise,
+                                                     const std::string& parameter);
 
 /// Of the loss of one new run at `point`.
 Interval forecast_interval(const Objective& objective, const Minimum& best, const Noise& noise,

@@ -41,6 +41,10 @@ double response_of(const Law& law, const Point& point, double loss) {
   return law.response ? value_of(point, *law.response) : loss;
 }
 
+double shown_value(const Exponent& exponent, double value) {
+  return exponent.shown_negative ? -value : value;
+}
+
 double predict(const Law& law, const std::vector<double>& coefficients,
                const std::vector<double>& exponents, const Point& point) {
   std::array<double, Law::kMaximumTerms> log_terms;

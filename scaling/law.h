@@ -93,6 +93,9 @@ double compute_of(const Point& point);
 /// What a law describes at a row: its loss, or the variable that is the law's response.
 double response_of(const Law& law, const Point& point, double loss);
 
+/// As people see it: with the sign of its source.
+double shown_value(const Exponent& exponent, double value);
+
 /// A law with numbers: `coefficients` and `exponents` in the law's order.
 double predict(const Law& law, const std::vector<double>& coefficients,
                const std::vector<double>& exponents, const Point& point);
