@@ -164,7 +164,7 @@ TEST_F(RealData, AlmostOneModelSizeIsRefusedForSizeWithTheReason) {
     const ParameterVerdict& verdict = fit.verdict.parameters.at(name);
     EXPECT_EQ(verdict.verdict, identified::kRefused);
     EXPECT_THAT(verdict.reasons,
-                testing::Contains(testing::HasSubstr("the sizes N lie within a factor of 1.1")));
+                testing::Contains(testing::HasSubstr("the sizes N lie within a factor of 1.21")));
     EXPECT_THAT(verdict.cures, testing::Contains(testing::HasSubstr("train sizes around N = ")));
   }
   EXPECT_EQ(fit.verdict.overall, identified::kRefused);
