@@ -2,6 +2,7 @@
 
 #include <ceres/ceres.h>
 
+#include <Eigen/QR>
 #include <Eigen/SVD>
 #include <algorithm>
 #include <array>
@@ -9,7 +10,9 @@
 #include <limits>
 #include <memory>
 
+#include "base/random.h"
 #include "base/text.h"
+#include "scaling/objective.h"
 
 namespace windtunnel::scaling {
 namespace {
@@ -17,6 +20,11 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// ln c_k, centred, stays within this of the logarithm of the loss.
 constexpr double kLogSpan = 25;
+/// Above this, starts are tried on kRowsSearched of the rows and the best is finished on all.
+constexpr size_t kManyRows = 20000;
+constexpr size_t kRowsSearched = 5000;
+/// Residuals of a projected start are far wider than Huber's delta.
+constexpr double kWideningOfStarts = 10;
 
 /// The law as a function of the free parameters only: ln c_k of the free coefficients, then ln of
 /// the free exponents. A free coefficient is centred: it multiplies phi_k(x) / phi_k(reference)
@@ -180,20 +188,12 @@ double smallest_loss(const Target& target) {
   return smallest;
 }
 
-double objective_at(const Target& target, const Minimum& minimum) {
-  const std::vector<double> found = residuals(target, minimum);
-  double sum = 0;
-  for (size_t i = 0; i < found.size(); ++i) {
-    const Row& row = target.rows[i];
-    const double r = std::abs(row.weight * found[i]);
-    const double delta = target.huber_delta && row.robust ? *target.huber_delta : kInfinity;
-    sum += r <= delta ? r * r / 2 : delta * (r - delta / 2);
+/// Ceres from `start`, with exactly these pins; coefficients at 0 stay there.
+Minimum polish(const Target& target, const Objective& objective, Pins pins, const Minimum& start) {
+  pins.coefficients.resize(start.coefficients.size());
+  for (size_t k = 0; k < start.coefficients.size(); ++k) {
+    if (start.coefficients[k] == 0) pins.coefficients[k] = 0;
   }
-  return sum;
-}
-
-/// One run of the solver with exactly these pins.
-Minimum solve(const Target& target, const Pins& pins, const Minimum& start) {
   const Model model(target, pins);
   const Law& law = *target.law;
   const double log_loss = std::log(smallest_loss(target));
@@ -229,7 +229,8 @@ Minimum solve(const Target& target, const Pins& pins, const Minimum& start) {
       problem.SetParameterUpperBound(free.data(), static_cast<int>(f), high[f]);
     }
     ceres::Solver::Options options;
-    options.linear_solver_type = ceres::DENSE_QR;
+    options.linear_solver_type =
+        target.rows.size() > kManyRows ? ceres::DENSE_NORMAL_CHOLESKY : ceres::DENSE_QR;
     options.logging_type = ceres::SILENT;
     options.max_num_iterations = 500;
     options.function_tolerance = kTolerance;
@@ -249,81 +250,25 @@ Minimum solve(const Target& target, const Pins& pins, const Minimum& start) {
       if (high[f] - free[f] < 1e-9) result.bounds_hit.push_back(name + " at its upper bound");
     }
   }
-  result.objective = result.converged ? objective_at(target, result) : kInfinity;
+  result.objective = result.converged ? objective.at(result) : kInfinity;
   return result;
 }
 
-/// Non-negative weighted least squares of the losses on the terms at fixed exponents, by trying
-/// every subset of the few coefficients. Weights 1/L make it match residuals of ln L to first
-/// order.
-Minimum project(const Target& target, const Pins& pins, const std::vector<double>& exponents) {
-  const Law& law = *target.law;
-  const size_t terms = law.coefficients.size();
-  const size_t rows = target.rows.size();
-  Eigen::MatrixXd basis(rows, terms);
-  Eigen::VectorXd losses(rows);
-  std::array<double, Law::kMaximumTerms> log_terms;
-  std::array<double, Law::kMaximumTerms * Law::kMaximumExponents> unused;
-  // Columns scaled to 1 in the first row: C^-alpha itself may underflow.
-  std::vector<double> scale(terms);
-  for (size_t i = 0; i < rows; ++i) {
-    const Row& row = target.rows[i];
-    const double weight = row.weight * (target.on_log ? 1 / row.loss : 1);
-    law.log_terms(row.point, exponents.data(), log_terms.data(), unused.data());
-    for (size_t k = 0; k < terms; ++k) {
-      if (i == 0) scale[k] = log_terms[k];
-      basis(static_cast<long>(i), static_cast<long>(k)) =
-          weight * std::exp(log_terms[k] - scale[k]);
-    }
-    losses(static_cast<long>(i)) = weight * row.loss;
-  }
-  Minimum best;
-  best.exponents = exponents;
-  best.objective = kInfinity;
-  for (unsigned subset = 0; subset < 1u << terms; ++subset) {
-    Eigen::VectorXd rest = losses;
-    std::vector<long> columns;
-    bool allowed = true;
-    for (size_t k = 0; k < terms; ++k) {
-      const bool in = (subset >> k & 1u) != 0;
-      const auto pin = k < pins.coefficients.size() ? pins.coefficients[k] : std::nullopt;
-      const auto column = static_cast<long>(k);
-      if (pin) {
-        allowed = allowed && !in;
-        rest -= basis.col(column) * (*pin * std::exp(scale[k]));
-      } else if (in) {
-        columns.push_back(column);
-      } else {
-        allowed = allowed && law.coefficients[k].may_vanish;
-      }
-    }
-    if (!allowed) continue;
-    Eigen::MatrixXd chosen(rows, columns.size());
-    for (size_t c = 0; c < columns.size(); ++c)
-      chosen.col(static_cast<long>(c)) = basis.col(columns[c]);
-    Eigen::VectorXd solution(columns.size());
-    if (!columns.empty()) solution = chosen.colPivHouseholderQr().solve(rest);
-    if (!columns.empty() && solution.minCoeff() <= 0) continue;
-    const double objective = (columns.empty() ? rest : rest - chosen * solution).squaredNorm() / 2;
-    if (!(objective < best.objective)) continue;
-    best.objective = objective;
-    best.coefficients.assign(terms, 0);
-    for (size_t k = 0; k < pins.coefficients.size(); ++k) {
-      if (pins.coefficients[k]) best.coefficients[k] = *pins.coefficients[k];
-    }
-    for (size_t c = 0; c < columns.size(); ++c) {
-      best.coefficients[static_cast<size_t>(columns[c])] =
-          solution(static_cast<long>(c)) * std::exp(-scale[static_cast<size_t>(columns[c])]);
-    }
-  }
-  return best;
-}
-
 /// Projected starts over a grid of exponents, best first.
-std::vector<Minimum> grid_of_starts(const Target& target, const Pins& pins) {
-  const Law& law = *target.law;
+std::vector<Minimum> grid_of_starts(const Objective& objective, const Pins& pins, int wanted) {
+  const Law& law = objective.law();
   const size_t exponents = law.exponents.size();
-  const int per_exponent = exponents <= 1 ? 64 : exponents == 2 ? 32 : 8;
+  const auto pin_of = [&](size_t j) {
+    return j < pins.exponents.size() ? pins.exponents[j] : std::nullopt;
+  };
+  size_t free = 0;
+  for (size_t j = 0; j < exponents; ++j) free += pin_of(j) ? 0 : 1;
+  const int least = free <= 1 ? 64 : free == 2 ? 32 : 8;
+  const int enough =
+      free == 0
+          ? 1
+          : static_cast<int>(std::ceil(std::pow(wanted, 1.0 / static_cast<double>(free)) - 1e-9));
+  const int per_exponent = std::max(least, enough);
   std::vector<Minimum> starts;
   std::vector<int> at(exponents, 0);
   for (;;) {
@@ -331,13 +276,13 @@ std::vector<Minimum> grid_of_starts(const Target& target, const Pins& pins) {
     for (size_t j = 0; j < exponents; ++j) {
       const Exponent& exponent = law.exponents[j];
       const double share = static_cast<double>(at[j]) / (per_exponent - 1);
-      values[j] = exponent.grid_low * std::pow(exponent.grid_high / exponent.grid_low, share);
-      if (j < pins.exponents.size() && pins.exponents[j]) values[j] = *pins.exponents[j];
+      values[j] = pin_of(j).value_or(exponent.grid_low *
+                                     std::pow(exponent.grid_high / exponent.grid_low, share));
     }
-    Minimum start = project(target, pins, values);
-    if (std::isfinite(start.objective)) starts.push_back(std::move(start));
+    Minimum start = objective.project(pins, values);
+    if (start.converged) starts.push_back(std::move(start));
     size_t j = 0;
-    while (j < exponents && ++at[j] == per_exponent) at[j++] = 0;
+    while (j < exponents && (pin_of(j) || ++at[j] == per_exponent)) at[j++] = 0;
     if (j == exponents) break;
   }
   std::stable_sort(starts.begin(), starts.end(),
@@ -345,106 +290,94 @@ std::vector<Minimum> grid_of_starts(const Target& target, const Pins& pins) {
   return starts;
 }
 
-/// `start` with the pinned values in place.
-Minimum pinned_to(const Pins& pins, Minimum start) {
-  for (size_t k = 0; k < pins.coefficients.size(); ++k) {
-    if (pins.coefficients[k]) start.coefficients[k] = *pins.coefficients[k];
-  }
-  for (size_t j = 0; j < pins.exponents.size(); ++j) {
-    if (pins.exponents[j]) start.exponents[j] = *pins.exponents[j];
-  }
-  return start;
+/// Large tables are searched on this many of their rows, drawn once.
+Target thinned(const Target& target) {
+  Target sample = target;
+  base::RandomStream random(1, "rows of the search");
+  random.shuffle(sample.rows);
+  sample.rows.resize(kRowsSearched);
+  return sample;
 }
 
-/// Whether the objective falls when coefficient `k`, now at 0, becomes positive. Where it does not,
-/// 0 is a minimum (Karush-Kuhn-Tucker).
-bool wants_to_grow(const Target& target, const Minimum& minimum, size_t k) {
-  const Law& law = *target.law;
-  const std::vector<double> found = residuals(target, minimum);
-  std::array<double, Law::kMaximumTerms> log_terms;
-  std::array<double, Law::kMaximumTerms * Law::kMaximumExponents> unused;
-  double slope = 0;
-  for (size_t i = 0; i < found.size(); ++i) {
-    const Row& row = target.rows[i];
-    law.log_terms(row.point, minimum.exponents.data(), log_terms.data(), unused.data());
-    double by_coefficient = std::exp(log_terms[k]);
-    if (target.on_log) {
-      by_coefficient /= predict(law, minimum.coefficients, minimum.exponents, row.point);
-    }
-    const double r = row.weight * found[i];
-    const double delta = target.huber_delta && row.robust ? *target.huber_delta : kInfinity;
-    slope += std::clamp(r, -delta, delta) * row.weight * by_coefficient;
+/// Whether a descent went nowhere: then its answer is a start, not a fit.
+bool is_start(const Minimum& found, const Minimum& start) {
+  for (size_t j = 0; j < found.exponents.size(); ++j) {
+    if (std::abs(found.exponents[j] / start.exponents[j] - 1) > 1e-12) return false;
   }
-  return slope < 0;
+  return !found.exponents.empty();
 }
 
 }  // namespace
 
 Minimum minimise(const Target& target, const Pins& pins, const Minimum& start) {
-  const Law& law = *target.law;
-  std::optional<size_t> vanishing;
-  for (size_t k = 0; k < law.coefficients.size(); ++k) {
-    const bool pinned = k < pins.coefficients.size() && pins.coefficients[k].has_value();
-    if (!pinned && law.coefficients[k].may_vanish) vanishing = k;
-  }
-  if (!vanishing) return solve(target, pins, start);
-
-  // First at exactly 0, which no logarithm reaches and towards which the solver would creep.
-  const size_t k = *vanishing;
-  Pins without = pins;
-  without.coefficients.resize(law.coefficients.size());
-  without.coefficients[k] = 0;
-  Minimum dropped = minimise(target, without, start);
-  const bool start_is_better =
-      start.coefficients[k] > 0 && objective_at(target, pinned_to(pins, start)) < dropped.objective;
-  if (dropped.converged && !start_is_better && !wants_to_grow(target, dropped, k)) {
-    dropped.bounds_hit.push_back(law.coefficients[k].name + " = 0");
-    return dropped;
-  }
-  Minimum inside =
-      solve(target, pins, start.coefficients[k] > 0 || !dropped.converged ? start : dropped);
-  if (dropped.objective <= inside.objective * (1 + 1e-9)) {
-    dropped.bounds_hit.push_back(law.coefficients[k].name + " = 0");
-    return dropped;
-  }
-  return inside;
+  return Objective(target).descend(pins, start);
 }
 
 Search search(const Target& target, int starts, const Pins& pins) {
-  const std::vector<Minimum> grid = grid_of_starts(target, pins);
+  const bool many = target.rows.size() > kManyRows;
+  const Objective objective(target);
+  std::optional<Objective> sample;
+  if (many) sample.emplace(thinned(target));
+  const Objective& searched = many ? *sample : objective;
+
+  const std::vector<Minimum> grid = grid_of_starts(searched, pins, starts);
   Search result;
+  result.rows_searched =
+      static_cast<int>(std::min<size_t>(target.rows.size(), many ? kRowsSearched : SIZE_MAX));
   std::vector<double> objectives;
-  result.best.objective = kInfinity;
+  Minimum best;
+  best.objective = kInfinity;
   const auto wanted = std::min(grid.size(), static_cast<size_t>(std::max(starts, 1)));
   for (size_t s = 0; s < wanted; ++s) {
     // The best of the grid first, then evenly through the ranks.
-    const Minimum found = minimise(target, pins, grid[s * grid.size() / wanted]);
+    const Minimum& start = grid[s * grid.size() / wanted];
+    Minimum found =
+        searched.descend(pins, searched.project_downhill(pins, start), kWideningOfStarts);
     if (!found.converged) continue;
     objectives.push_back(found.objective);
-    if (found.objective < result.best.objective) result.best = found;
+    if (!(found.objective < best.objective)) continue;
+    result.answer_is_a_start = is_start(found, start);
+    best = std::move(found);
   }
   result.starts = static_cast<int>(wanted);
   if (objectives.empty()) {
     throw base::Error("the fit did not converge from any of " + std::to_string(wanted) +
                       " starts; look at the rows for a loss or budget far off the others");
   }
-  const double first = result.best.objective;
-  for (const double factor : {0.8, 1.25, 0.97, 1.03}) {
-    Minimum moved = result.best;
-    for (double& exponent : moved.exponents) exponent *= factor;
-    const Minimum again = minimise(target, pins, moved);
-    if (again.converged && again.objective < result.best.objective) result.best = again;
-  }
-  // Exact data have an objective of rounding errors, where relative changes mean nothing.
   const double rounding = 1e-20 * static_cast<double>(target.rows.size());
-  if (first > rounding) result.restart_gain = (first - result.best.objective) / first;
-  for (const double objective : objectives) {
-    if (objective <= result.best.objective * (1 + kSameBasin) + rounding) {
+  for (const double value : objectives) {
+    if (value <= best.objective * (1 + kSameBasin) + rounding) {
       ++result.starts_in_best_basin;
-    } else if (!result.second_basin || objective < *result.second_basin) {
-      result.second_basin = objective;
+    } else if (!result.second_basin || value < *result.second_basin) {
+      result.second_basin = value;
     }
   }
+  if (many) best = objective.descend(pins, best);
+
+  // Two checks that this is a minimum: restarts from around it, and Ceres.
+  const double first = best.objective;
+  for (const double factor : {0.8, 1.25, 0.97, 1.03}) {
+    if (many && factor != 1.03) continue;
+    Minimum moved = best;
+    for (double& exponent : moved.exponents) exponent *= factor;
+    const Minimum again = objective.descend(pins, moved);
+    if (again.converged && again.objective < best.objective) best = again;
+  }
+  Minimum polished = polish(target, objective, pins, best);
+  if (polished.converged && polished.objective < best.objective) {
+    for (const std::string& bound : best.bounds_hit) {
+      if (bound.ends_with(" = 0")) polished.bounds_hit.push_back(bound);
+    }
+    result.solver_gain = (best.objective - polished.objective) / best.objective;
+    best = std::move(polished);
+  }
+  // Exact data have an objective of rounding errors, where relative changes mean nothing.
+  if (first > rounding) {
+    result.restart_gain = (first - best.objective) / first;
+  } else {
+    result.solver_gain = 0;
+  }
+  result.best = std::move(best);
   return result;
 }
 
@@ -458,19 +391,28 @@ std::vector<double> residuals(const Target& target, const Minimum& minimum) {
 }
 
 double condition_number(const Target& target, const Minimum& minimum) {
-  Pins zeros;
-  zeros.coefficients.resize(minimum.coefficients.size());
-  for (size_t k = 0; k < minimum.coefficients.size(); ++k) {
-    if (minimum.coefficients[k] == 0) zeros.coefficients[k] = 0;
+  const Law& law = *target.law;
+  const size_t exponents = law.exponents.size();
+  std::vector<size_t> present;
+  for (size_t k = 0; k < law.coefficients.size(); ++k) {
+    if (minimum.coefficients[k] > 0) present.push_back(k);
   }
-  const Model model(target, zeros);
-  const std::vector<double> free = model.to_free(minimum, smallest_loss(target));
-  Eigen::MatrixXd jacobian(target.rows.size(), free.size());
-  std::vector<double> gradient(free.size());
+  Eigen::MatrixXd jacobian(target.rows.size(), present.size() + exponents);
+  std::array<double, Law::kMaximumTerms> log_terms;
+  std::array<double, Law::kMaximumTerms * Law::kMaximumExponents> slopes;
   for (size_t i = 0; i < target.rows.size(); ++i) {
-    model.predict(target.rows[i].point, free.data(), gradient.data());
-    for (size_t f = 0; f < free.size(); ++f) {
-      jacobian(static_cast<long>(i), static_cast<long>(f)) = gradient[f];
+    const auto row = static_cast<long>(i);
+    law.log_terms(target.rows[i].point, minimum.exponents.data(), log_terms.data(), slopes.data());
+    const double loss = predict(law, minimum.coefficients, minimum.exponents, target.rows[i].point);
+    jacobian.row(row).setZero();
+    for (size_t c = 0; c < present.size(); ++c) {
+      const size_t k = present[c];
+      const double value = std::exp(std::log(minimum.coefficients[k]) + log_terms[k]);
+      const double share = target.on_log ? value / loss : value;
+      jacobian(row, static_cast<long>(c)) = share;
+      for (size_t j = 0; j < exponents; ++j) {
+        jacobian(row, static_cast<long>(present.size() + j)) += share * slopes[k * exponents + j];
+      }
     }
   }
   for (long f = 0; f < jacobian.cols(); ++f) {
@@ -478,9 +420,14 @@ double condition_number(const Target& target, const Minimum& minimum) {
     if (norm == 0) return kInfinity;
     jacobian.col(f) /= norm;
   }
-  const Eigen::VectorXd values = Eigen::JacobiSVD<Eigen::MatrixXd>(jacobian).singularValues();
+  // The triangular factor has the same singular values and few rows.
+  const Eigen::MatrixXd triangle = Eigen::HouseholderQR<Eigen::MatrixXd>(jacobian)
+                                       .matrixQR()
+                                       .topRows(jacobian.cols())
+                                       .triangularView<Eigen::Upper>();
+  const Eigen::VectorXd values = Eigen::JacobiSVD<Eigen::MatrixXd>(triangle).singularValues();
   const double smallest = values(values.size() - 1);
-  return smallest > 0 ? values(0) / smallest : kInfinity;
+  return smallest > 1e-14 * values(0) ? values(0) / smallest : kInfinity;
 }
 
 }  // namespace windtunnel::scaling

@@ -1,14 +1,17 @@
 #pragma once
 // Finding a law's numbers: the sum over rows of a loss of the residual, minimised.
 //
-//   residual_i = ln L_hat_i - ln L_i   (or L_hat_i - L_i),   objective = sum_i w_i^2
-//   rho(residual_i) rho(r) = r^2 / 2                                least squares rho(r) = r^2 / 2
-//   up to delta, then linear       Huber, delta in the unit of the residual
+//   residual_i = ln L_hat_i - ln L_i   (or L_hat_i - L_i),   objective = sum_i rho(w_i residual_i)
+//
+//   rho(r) = r^2 / 2                                least squares
+//   rho(r) = r^2 / 2 up to delta, then linear       Huber, delta in the unit of the residual
 //
 // The sum, never the mean: an objective of 1e-6 would fall under every solver's tolerance. The
 // search starts on a grid of exponents, where the coefficients are a linear problem with
-// non-negative solutions (variable projection); the solver then polishes ln c_k and ln exponent.
-// A coefficient that may vanish is also tried at exactly 0, which no logarithm reaches.
+// non-negative solutions (variable projection, Golub and Pereyra 1973). From each start a Newton
+// descent of our own goes downhill (objective.h); the best minimum is then restarted from around
+// itself and handed to Ceres, and what lowers the objective is taken and reported. A coefficient
+// that may vanish is also tried at exactly 0, which no logarithm reaches.
 
 #include <optional>
 #include <string>
@@ -66,8 +69,15 @@ struct Search {
   int starts_in_best_basin = 0;
   /// The best objective outside the best basin, if any start ended there.
   std::optional<double> second_basin;
-  /// How far restarts from around the best still lowered the objective, relative; 0 is good.
+  /// How far restarts from around the best, and Ceres, still lowered the objective, relative; 0 is
+  /// good.
   double restart_gain = 0;
+  /// Of it, by Ceres.
+  double solver_gain = 0;
+  /// The best descent never left its start.
+  bool answer_is_a_start = false;
+  /// Rows the starts were tried on; large tables are thinned for that.
+  int rows_searched = 0;
 };
 
 /// From `starts` points of the grid, then restarts around the best. Deterministic.
@@ -80,8 +90,8 @@ Minimum minimise(const Target& target, const Pins& pins, const Minimum& start);
 /// Unweighted residuals in row order.
 std::vector<double> residuals(const Target& target, const Minimum& minimum);
 
-/// Condition number of the Jacobian of the residuals by the free parameters (coefficients at 0 left
-/// out), columns scaled to norm 1. Infinite if it has no full rank.
+/// Condition number of the Jacobian of the residuals by ln of the coefficients (those at 0 left
+/// out) and the exponents, columns scaled to norm 1. Infinite if it has no full rank.
 double condition_number(const Target& target, const Minimum& minimum);
 
 }  // namespace windtunnel::scaling

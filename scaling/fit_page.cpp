@@ -1,5 +1,8 @@
 // The page that `fit_page` prints; law_fit.h has its contract.
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/text.h"
 #include "scaling/law_fit.h"
 
@@ -36,6 +39,60 @@ std::string parameters_table(const LawFit& fit) {
   return base::format_table(cells);
 }
 
+std::string verdict_text(const LawFit& fit) {
+  std::string text;
+  for (const auto& [name, verdict] : fit.verdict.parameters) {
+    if (verdict.reasons.empty()) continue;
+    text += name + " is " +
+            (verdict.verdict == identified::kRefused ? "not identified" : verdict.verdict) + ": " +
+            base::join(verdict.reasons, "; ") + "\n";
+  }
+  // One cure often lifts several parameters.
+  std::map<std::string, std::vector<std::string>> lifted;
+  for (const auto& [name, verdict] : fit.verdict.parameters) {
+    for (const std::string& cure : verdict.cures) lifted[cure].push_back(name);
+  }
+  for (const auto& [cure, names] : lifted) {
+    text += "to identify " + base::join(names, ", ") + ": " + cure + "\n";
+  }
+  return text;
+}
+
+std::string gate_text(const LawFit& fit) {
+  const Gate& gate = fit.gate;
+  if (!fit.options.gate) return "";
+  std::string text;
+  if (!gate.windows.empty()) {
+    std::vector<std::vector<std::string>> cells = {
+        {"fitted to C", "rows", "tested", "C ratio", "rms error", "bias", "covered"}};
+    for (const Window& window : gate.windows) {
+      cells.push_back(
+          {format_number(window.fitted_to, 3), std::to_string(window.rows_fitted),
+           std::to_string(window.rows_tested), format_number(window.ratio, 3),
+           format_number(100 * window.error, 3) + " %", percent(window.bias),
+           std::to_string(window.covered) + " of " + std::to_string(window.rows_tested)});
+    }
+    text += "\nhold-outs: fitted up to a budget, tested on the next rows\n" +
+            base::format_table(cells) + std::to_string(gate.covered) + " of " +
+            std::to_string(gate.tested) + " inside their " +
+            format_number(100 * fit.options.confidence) + " % interval, tested up to " +
+            format_number(gate.tested_ratio, 3) + " times the fitted C; the law itself misses " +
+            format_number(gate.model_error, 3) + "\n";
+  }
+  if (!gate.note.empty()) text += gate.note + "\n";
+  return text;
+}
+
+std::string optimum_text(const LawFit& fit) {
+  if (!fit.optimum) return "";
+  const OptimumCurve& curve = *fit.optimum;
+  std::string text = "optimum for C = 6ND: N* = " + format_number(curve.G, 4) + " (C/6)^" +
+                     format_number(curve.a, 4) + ", D* = (C/6)^" + format_number(curve.b, 4) +
+                     " / " + format_number(curve.G, 4);
+  if (curve.a_interval.low) text += "; exponent " + text_of(curve.a_interval);
+  return text + "\n";
+}
+
 std::string search_text(const LawFit& fit) {
   const Diagnostics& d = fit.diagnostics;
   std::string text = "search: objective " + format_number(d.objective, 8) + " (" +
@@ -51,10 +108,6 @@ std::string search_text(const LawFit& fit) {
   if (d.condition) text += ", condition " + format_number(*d.condition, 3);
   text += ", tolerance " + format_number(d.tolerance) + "\n";
   if (!d.bounds_hit.empty()) text += "bounds hit: " + base::join(d.bounds_hit, ", ") + "\n";
-  if (d.restart_gain > kSameBasin) {
-    text += "warning: a restart lowered the objective by " + percent(d.restart_gain) +
-            "; raise the number of starts\n";
-  }
   if (d.bootstrap_failures && *d.bootstrap_failures > 0) {
     text += "bootstrap: " + std::to_string(*d.bootstrap_failures) + " of " +
             std::to_string(fit.options.bootstrap) + " draws could not be fitted\n";
@@ -68,6 +121,14 @@ std::string forecast_text(const LawFit& fit, const Forecast& forecast) {
                      " times the largest fitted): " + format_number(forecast.predicted, 5) + ", " +
                      format_number(100 * fit.options.confidence) + " % interval of one run " +
                      text_of(forecast.interval) + "\n";
+  if (forecast.interval_with_model_error) {
+    text += "  with the law's own error as the hold-outs showed it: " +
+            text_of(*forecast.interval_with_model_error) + "\n";
+  }
+  if (fit.options.gate && forecast.beyond_tested) {
+    text += "  beyond what was tested: no hold-out lay further than " +
+            format_number(fit.gate.tested_ratio, 3) + " times the fitted C\n";
+  }
   if (forecast.alternatives.empty()) return text;
   std::vector<std::vector<std::string>> cells = {{"  if", "forecast", "objective"}};
   for (const Alternative& item : forecast.alternatives) {
@@ -75,6 +136,32 @@ std::string forecast_text(const LawFit& fit, const Forecast& forecast) {
                      format_number(item.objective, 4)});
   }
   return text + base::format_table(cells);
+}
+
+std::string held_out_text(const LawFit& fit) {
+  constexpr size_t kShown = 12;
+  std::string text;
+  double squares = 0, worst = 0;
+  size_t covered = 0;
+  for (size_t i = 0; i < fit.held_out.size(); ++i) {
+    const HeldOut& row = fit.held_out[i];
+    squares += std::pow(row.measured - row.predicted, 2);
+    worst = std::max(worst, std::abs(row.relative_error));
+    covered += row.covered ? 1 : 0;
+    if (i >= kShown) continue;
+    text += "held out " + row.name + ": predicted " + format_number(row.predicted, 5) +
+            ", measured " + format_number(row.measured, 5) + " (" + percent(row.relative_error) +
+            "), " + (row.covered ? "inside" : "outside") + " the interval " +
+            text_of(row.interval) + "\n";
+  }
+  const size_t rows = fit.held_out.size();
+  if (rows > kShown) text += "and " + std::to_string(rows - kShown) + " more held out\n";
+  if (rows > 1) {
+    text += "held out, all " + std::to_string(rows) + ": root mean square error " +
+            format_number(std::sqrt(squares / static_cast<double>(rows)), 4) + ", largest " +
+            format_number(100 * worst, 3) + " %, " + std::to_string(covered) + " covered\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -88,24 +175,21 @@ std::string fit_page(const LawFit& fit) {
                      format_number(d.noise_of_one_run, 3) +
                      (fit.options.on == "log" ? " relative\n" : "\n");
   text += "verdict: " + fit.verdict.overall + "\n\n" + parameters_table(fit) + "\n";
-  for (const auto& [name, verdict] : fit.verdict.parameters) {
-    if (verdict.reasons.empty()) continue;
-    text += name + " is " +
-            (verdict.verdict == identified::kNotIdentified ? "not identified" : verdict.verdict) +
-            ": " + base::join(verdict.reasons, "; ") + "\n";
-  }
+  text += verdict_text(fit);
   text += search_text(fit);
-  for (const Forecast& forecast : fit.forecasts) text += forecast_text(fit, forecast);
-  for (const HeldOut& row : fit.held_out) {
-    text += "held out " + row.name + ": predicted " + format_number(row.predicted, 5) +
-            ", measured " + format_number(row.measured, 5) + " (" + percent(row.relative_error) +
-            "), " + (row.covered ? "inside" : "outside") + " the interval " +
-            text_of(row.interval) + "\n";
+  constexpr size_t kForecastsShown = 5;
+  for (size_t i = 0; i < std::min(kForecastsShown, fit.forecasts.size()); ++i) {
+    text += forecast_text(fit, fit.forecasts[i]);
   }
-  for (const LeftOut& row : fit.left_out) {
-    text += "left out: " + row.name + " (" + row.reason + ")\n";
+  text += optimum_text(fit);
+  text += gate_text(fit);
+  text += held_out_text(fit);
+  for (const Flag& flag : fit.flags) {
+    text += flag.kind + ": " + flag.name + ", " + flag.reason + "\n";
   }
-  return text;
+  text += left_out_text(fit.left_out);
+  for (const std::string& warning : fit.warnings) text += "warning: " + warning + "\n";
+  return text + "\n" + fit.methods + "\n";
 }
 
 }  // namespace windtunnel::scaling

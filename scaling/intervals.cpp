@@ -2,101 +2,135 @@
 
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
-#include <boost/math/tools/roots.hpp>
 #include <cmath>
 #include <functional>
 #include <map>
-#include <set>
 
 #include "base/random.h"
 
 namespace windtunnel::scaling {
 namespace {
 
-/// Where `excess`, negative at `inside`, crosses 0 on the way from `inside` in steps that double,
-/// or nullopt if it does not before `limit`.
-std::optional<double> crossing(const std::function<double(double)>& excess, double inside,
-                               double step, double limit) {
-  const double direction = limit > inside ? 1 : -1;
-  double from = inside;
-  double at_from = excess(inside);
-  if (at_from >= 0) return inside;
-  for (double width = step;; width *= 2) {
-    double to = inside + direction * width;
-    const bool at_limit = (limit - to) * direction <= 0;
-    if (at_limit) to = limit;
-    const double at_to = excess(to);
-    if (at_to >= 0) {
-      const double low = std::min(from, to), high = std::max(from, to);
-      uintmax_t iterations = 60;
-      const auto close = [&](double a, double b) {
-        return std::abs(b - a) <= 1e-6 * (1e-6 + std::abs(b - inside));
-      };
-      const auto root =
-          boost::math::tools::toms748_solve(excess, low, high, direction > 0 ? at_from : at_to,
-                                            direction > 0 ? at_to : at_from, close, iterations);
-      return (root.first + root.second) / 2;
-    }
-    if (at_limit) return std::nullopt;
-    from = to;
-    at_from = at_to;
-  }
-}
-
-/// Rise of the objective over the best in units of the noise, minus what is allowed. Each call
-/// starts from where the one before ended.
-class Excess {
+/// How far the objective has risen over the best: the square root of 2 rise / s^2. It is all but a
+/// straight line in a parameter, so that few evaluations find where it reaches Student's quantile.
+class Rise {
  public:
-  Excess(const Minimum& best, const Noise& noise)
-      : best_(best), noise_(noise), threshold_(noise.threshold()), last_(best) {}
+  Rise(const Minimum& best, const Noise& noise)
+      : best_(best), variance_(noise.variance), last_(best) {}
 
-  double operator()(const Target& target, const Pins& pins) {
-    Minimum found = minimise(target, pins, last_);
-    if (!found.converged) found = minimise(target, pins, best_);
-    if (!found.converged) return threshold_;
+  /// Each call starts from where the one before ended.
+  double operator()(const Objective& objective, const Pins& pins) {
+    Minimum found = objective.descend(pins, last_);
+    if (!found.converged) found = objective.descend(pins, best_);
+    if (!found.converged) return kUnknownRise;
     last_ = found;
-    return 2 * (found.objective - best_.objective) / noise_.variance - threshold_;
+    return std::sqrt(std::max(0.0, 2 * (found.objective - best_.objective) / variance_));
   }
 
  private:
+  static constexpr double kUnknownRise = 1e6;
   const Minimum& best_;
-  const Noise& noise_;
-  double threshold_;
+  double variance_;
   Minimum last_;
 };
 
-Interval around(const Target& target, const Minimum& best, const Noise& noise, const Point& point,
-                double weight) {
-  const double predicted = predict(*target.law, best.coefficients, best.exponents, point);
+/// Where `rise`, 0 at `inside`, reaches `level` on the way to `limit`; nullopt if it does not.
+std::optional<double> crossing(const std::function<double(double)>& rise, double inside,
+                               double step, double limit, double level) {
+  constexpr double kClose = 1e-5;
+  const double direction = limit > inside ? 1 : -1;
+  double below = inside, at_below = 0, above = limit, at_above = 0;
+  bool bracketed = false;
+  double width = step;
+  for (int evaluation = 0; evaluation < 100; ++evaluation) {
+    double trial = inside + direction * width;
+    const bool at_limit = (limit - trial) * direction <= 0;
+    if (at_limit) trial = limit;
+    const double found = rise(trial);
+    if (std::abs(found - level) <= kClose * level) return trial;
+    if (found < level) {
+      if (at_limit && !bracketed) return std::nullopt;
+      below = trial;
+      at_below = found;
+    } else {
+      above = trial;
+      at_above = found;
+      bracketed = true;
+    }
+    if (bracketed) {
+      if (std::abs(above - below) <= 1e-9 * (std::abs(above - inside) + 1e-300)) return above;
+      double share = (level - at_below) / (at_above - at_below);
+      // Every third step halves, in case the line is bent.
+      if (evaluation % 3 == 2) share = 0.5;
+      width = std::abs(below + std::clamp(share, 0.02, 0.98) * (above - below) - inside);
+    } else {
+      width =
+          std::abs(trial - inside) * std::clamp(1.05 * level / std::max(found, 1e-12), 1.3, 8.0);
+    }
+  }
+  return (below + above) / 2;
+}
+
+Interval around(const Objective& objective, const Minimum& best, const Noise& noise,
+                const Point& point, double weight) {
+  const double predicted = predict(objective.law(), best.coefficients, best.exponents, point);
   if (noise.variance == 0) return {predicted, predicted};
-  const double centre = target.on_log ? std::log(predicted) : predicted;
-  const double step = std::sqrt(noise.threshold()) * noise.one_run;
+  const bool on_log = objective.on_log();
+  const double centre = on_log ? std::log(predicted) : predicted;
+  const double level = std::sqrt(noise.threshold());
+  Objective more = objective.with_row(point, predicted, weight);
   Interval interval;
   for (const int direction : {-1, 1}) {
-    Excess excess(best, noise);
-    Target more = target;
-    more.rows.push_back({.point = point, .weight = weight, .robust = false});
-    const auto rise = [&](double trial) {
-      more.rows.back().loss = target.on_log ? std::exp(trial) : trial;
-      return excess(more, {});
+    Rise rise(best, noise);
+    const auto at = [&](double trial) {
+      more.set_loss(objective.rows(), on_log ? std::exp(trial) : trial);
+      return rise(more, {});
     };
-    const double limit = target.on_log ? centre + direction * 20
-                                       : (direction < 0 ? predicted * 1e-6 : predicted * 1e3);
-    const auto found = crossing(rise, centre, step, limit);
+    const double limit =
+        on_log ? centre + direction * 20 : (direction < 0 ? predicted * 1e-6 : predicted * 1e3);
+    const auto found = crossing(at, centre, level * noise.one_run, limit, level);
     auto& end = direction < 0 ? interval.low : interval.high;
-    if (found) end = target.on_log ? std::exp(*found) : *found;
+    if (found) end = on_log ? std::exp(*found) : *found;
   }
   return interval;
 }
 
-double quantile_of(std::vector<double>& sorted, double share) {
-  const double position = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(position);
-  const size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+/// A few exponents spread over the grid of starts.
+std::vector<std::vector<double>> coarse_grid(const Law& law) {
+  const size_t steps = law.exponents.size() <= 2 ? 5 : 3;
+  std::vector<std::vector<double>> grid = {{}};
+  for (const Exponent& exponent : law.exponents) {
+    std::vector<std::vector<double>> longer;
+    for (const auto& begun : grid) {
+      for (size_t step = 0; step < steps; ++step) {
+        const double share = (static_cast<double>(step) + 0.5) / static_cast<double>(steps);
+        longer.push_back(begun);
+        longer.back().push_back(exponent.grid_low *
+                                std::pow(exponent.grid_high / exponent.grid_low, share));
+      }
+    }
+    grid = std::move(longer);
+  }
+  return grid;
 }
 
 }  // namespace
+
+Interval shown_interval(const Exponent& exponent, const Interval& interval) {
+  if (!exponent.shown_negative) return interval;
+  Interval shown;
+  if (interval.high) shown.low = -*interval.high;
+  if (interval.low) shown.high = -*interval.low;
+  return shown;
+}
+
+double quantile_of(std::vector<double>& values, double share) {
+  std::sort(values.begin(), values.end());
+  const double position = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<size_t>(position);
+  const size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
+}
 
 double Noise::threshold() const {
   const boost::math::students_t student(degrees_of_freedom);
@@ -104,20 +138,21 @@ double Noise::threshold() const {
   return t * t;
 }
 
-Noise noise_of(const Target& target, const Minimum& best, double confidence,
+Noise noise_of(const Objective& objective, const Minimum& best, double confidence,
                std::optional<double> floor) {
-  const auto rows = static_cast<double>(target.rows.size());
+  const auto rows = static_cast<double>(objective.rows());
+  const int parameters = objective.law().parameter_count();
   Noise noise;
   noise.confidence = confidence;
-  noise.degrees_of_freedom = static_cast<int>(target.rows.size()) - target.law->parameter_count();
+  noise.degrees_of_freedom = static_cast<int>(objective.rows()) - parameters;
   if (noise.degrees_of_freedom < 1) {
     throw base::Error("as many parameters as rows leave nothing to judge the noise by: " +
-                      std::to_string(target.law->parameter_count()) + " parameters, " +
-                      std::to_string(target.rows.size()) + " rows; add rows");
+                      std::to_string(parameters) + " parameters, " +
+                      std::to_string(objective.rows()) + " rows; add rows");
   }
   double squares = 0, clipped_squares = 0, quadratic = 0;
-  for (const double r : residuals(target, best)) {
-    const double delta = target.huber_delta.value_or(INFINITY);
+  for (const double r : objective.residuals(best)) {
+    const double delta = objective.huber_delta().value_or(INFINITY);
     squares += r * r;
     clipped_squares += std::min(r * r, delta * delta);
     quadratic += std::abs(r) <= delta ? 1 : 0;
@@ -136,122 +171,192 @@ Noise noise_of(const Target& target, const Minimum& best, double confidence,
   return noise;
 }
 
-Interval profile_interval(const Target& target, const Minimum& best, const Noise& noise,
-                          const std::string& parameter) {
-  const Law& law = *target.law;
-  Pins pins;
-  pins.coefficients.resize(law.coefficients.size());
-  pins.exponents.resize(law.exponents.size());
-  std::optional<double>* pin = nullptr;
-  double value = 0;
-  bool may_vanish = false;
-  // Trial values on a logarithmic scale, but for an offset, whose interval may reach 0.
-  double low_limit = -200, high_limit = 200;
-  for (size_t k = 0; k < law.coefficients.size(); ++k) {
-    if (law.coefficients[k].name != parameter) continue;
-    pin = &pins.coefficients[k];
-    value = best.coefficients[k];
-    may_vanish = law.coefficients[k].may_vanish;
-  }
-  for (size_t j = 0; j < law.exponents.size(); ++j) {
-    if (law.exponents[j].name != parameter) continue;
-    pin = &pins.exponents[j];
-    value = best.exponents[j];
-    low_limit = std::log(law.exponents[j].minimum);
-    high_limit = std::log(law.exponents[j].maximum);
-  }
-  base::check(pin != nullptr, "a profile of a parameter that the law does not have");
-  if (noise.variance == 0) return {value, value};
+namespace {
 
-  double step = 0.02;
-  const double inside = may_vanish ? value : std::log(value);
-  if (may_vanish) {
+/// A parameter on the scale of its trial values: logarithmic, but for an offset, whose interval may
+/// reach 0.
+class Profiled {
+ public:
+  Profiled(const Objective& objective, const Minimum& best, const std::string& parameter) {
+    const Law& law = objective.law();
+    pins_.coefficients.resize(law.coefficients.size());
+    pins_.exponents.resize(law.exponents.size());
+    for (size_t k = 0; k < law.coefficients.size(); ++k) {
+      if (law.coefficients[k].name != parameter) continue;
+      pin_ = &pins_.coefficients[k];
+      value_ = best.coefficients[k];
+      may_vanish_ = law.coefficients[k].may_vanish;
+    }
+    for (size_t j = 0; j < law.exponents.size(); ++j) {
+      if (law.exponents[j].name != parameter) continue;
+      pin_ = &pins_.exponents[j];
+      value_ = best.exponents[j];
+      exponent_ = &law.exponents[j];
+      low_limit = std::log(law.exponents[j].minimum);
+      high_limit = std::log(law.exponents[j].maximum);
+    }
+    base::check(pin_ != nullptr, "a profile of a parameter that the law does not have");
+    if (!may_vanish_) return;
     double largest = 0;
-    for (const Row& row : target.rows) largest = std::max(largest, row.loss);
+    for (const double loss : objective.losses()) largest = std::max(largest, loss);
     low_limit = 0;
     high_limit = 2 * largest;
     step = 0.01 * largest;
   }
+  Profiled(const Profiled&) = delete;
+  Profiled& operator=(const Profiled&) = delete;
+
+  double value() const { return value_; }
+  bool may_vanish() const { return may_vanish_; }
+  double inside() const { return may_vanish_ ? value_ : std::log(value_); }
+  double value_of_trial(double trial) const { return may_vanish_ ? trial : std::exp(trial); }
+  double trial_of_value(double value) const { return may_vanish_ ? value : std::log(value); }
+  double shown(double value) const { return exponent_ ? shown_value(*exponent_, value) : value; }
+  const Pins& pinned_at(double trial) {
+    *pin_ = value_of_trial(trial);
+    return pins_;
+  }
+
+  double low_limit = -200;
+  double high_limit = 200;
+  double step = 0.02;
+
+ private:
+  Pins pins_;
+  std::optional<double>* pin_ = nullptr;
+  const Exponent* exponent_ = nullptr;
+  double value_ = 0;
+  bool may_vanish_ = false;
+};
+
+}  // namespace
+
+Interval profile_interval(const Objective& objective, const Minimum& best, const Noise& noise,
+                          const std::string& parameter) {
+  Profiled profiled(objective, best, parameter);
+  if (noise.variance == 0) return {profiled.value(), profiled.value()};
+  const double inside = profiled.inside();
   Interval interval;
   for (const bool upper : {false, true}) {
-    Excess excess(best, noise);
-    const auto rise = [&](double trial) {
-      *pin = may_vanish ? trial : std::exp(trial);
-      return excess(target, pins);
-    };
+    Rise rise(best, noise);
+    const auto at = [&](double trial) { return rise(objective, profiled.pinned_at(trial)); };
     auto& end = upper ? interval.high : interval.low;
-    const double limit = upper ? high_limit : low_limit;
+    const double limit = upper ? profiled.high_limit : profiled.low_limit;
     if (inside == limit) {
-      end = value;
+      end = profiled.value();
       continue;
     }
-    const auto found = crossing(rise, inside, step, limit);
-    if (found) end = may_vanish ? *found : std::exp(*found);
-    if (!found && may_vanish && !upper) end = 0;
+    const auto found = crossing(at, inside, profiled.step, limit, std::sqrt(noise.threshold()));
+    if (found) end = profiled.value_of_trial(*found);
+    if (!found && profiled.may_vanish() && !upper) end = 0;
   }
   return interval;
 }
 
-Interval forecast_interval(const Target& target, const Minimum& best, const Noise& noise,
+std::vector<std::pair<double, double>> profile_curve(const Objective& objective,
+                                                     const Minimum& best, const Noise& noise,
+                                                     const std::string& parameter) {
+  constexpr int kPoints = 41;
+  constexpr double kBeyond = 1.3;
+  const Interval interval = profile_interval(objective, best, noise, parameter);
+  if (noise.variance == 0 || !interval.low || !interval.high) return {};
+  Profiled profiled(objective, best, parameter);
+  const double inside = profiled.inside();
+  const double low = inside + kBeyond * (profiled.trial_of_value(*interval.low) - inside);
+  const double high = inside + kBeyond * (profiled.trial_of_value(*interval.high) - inside);
+  std::vector<std::pair<double, double>> curve;
+  for (int i = 0; i < kPoints; ++i) {
+    const double trial =
+        std::clamp(low + (high - low) * i / (kPoints - 1), profiled.low_limit, profiled.high_limit);
+    Rise rise(best, noise);
+    curve.emplace_back(profiled.shown(profiled.value_of_trial(trial)),
+                       rise(objective, profiled.pinned_at(trial)));
+  }
+  return curve;
+}
+
+Interval forecast_interval(const Objective& objective, const Minimum& best, const Noise& noise,
                            const Point& point) {
   // In units of s, so that the new run counts as least squares whatever the objective is.
   const double weight = noise.variance == 0 ? 1 : std::sqrt(noise.variance) / noise.one_run;
-  return around(target, best, noise, point, weight);
+  return around(objective, best, noise, point, weight);
 }
 
-Interval mean_interval(const Target& target, const Minimum& best, const Noise& noise,
+Interval mean_interval(const Objective& objective, const Minimum& best, const Noise& noise,
                        const Point& point) {
   // A row so heavy that the law all but passes through it: it adds a thousandth of a run's variance
-  // to the law's own. A much heavier one would make the solver crawl along a curved valley.
-  return around(target, best, noise, point, std::sqrt(1000.0));
+  // to the law's own. A much heavier one would make the descent crawl along a curved valley.
+  return around(objective, best, noise, point, std::sqrt(1000.0));
 }
 
-Bootstrap bootstrap(const Target& target, int draws, double confidence, uint64_t seed) {
-  std::map<std::string, std::vector<Row>> runs;
-  for (const Row& row : target.rows) runs[row.name].push_back(row);
-  std::vector<const std::vector<Row>*> clusters;
+Bootstrap bootstrap(const Target& target, const Minimum& best, int draws, double confidence,
+                    uint64_t seed) {
+  const Law& law = *target.law;
+  std::map<std::string, std::vector<size_t>> runs;
+  std::map<std::vector<double>, size_t> point_numbers;
+  std::vector<size_t> point_of_row;
+  for (size_t i = 0; i < target.rows.size(); ++i) {
+    runs[target.rows[i].name].push_back(i);
+    std::vector<double> where;
+    for (const Variable v : law.variables) where.push_back(value_of(target.rows[i].point, v));
+    point_of_row.push_back(point_numbers.emplace(where, point_numbers.size()).first->second);
+  }
+  std::vector<const std::vector<size_t>*> clusters;
   for (const auto& [name, rows] : runs) clusters.push_back(&rows);
+  const std::vector<std::vector<double>> grid = coarse_grid(law);
 
+  Objective objective(target);
   base::RandomStream random(seed, "bootstrap");
-  const auto parameters = static_cast<size_t>(target.law->parameter_count());
-  std::vector<std::vector<double>> values(parameters);
+  const auto parameters = static_cast<size_t>(law.parameter_count());
   Bootstrap result;
   result.draws = draws;
+  std::vector<int> seen_in_draw(point_numbers.size(), -1);
+  std::vector<double> counts(target.rows.size());
   for (int draw = 0; draw < draws; ++draw) {
-    Target sample = target;
-    sample.rows.clear();
-    std::set<std::vector<double>> points;
+    std::fill(counts.begin(), counts.end(), 0.0);
+    size_t points = 0;
     for (size_t c = 0; c < clusters.size(); ++c) {
-      for (const Row& row : *clusters[random.below(clusters.size())]) {
-        sample.rows.push_back(row);
-        std::vector<double> where;
-        for (const Variable v : target.law->variables) where.push_back(value_of(row.point, v));
-        points.insert(where);
+      for (const size_t row : *clusters[random.below(clusters.size())]) {
+        ++counts[row];
+        int& seen = seen_in_draw[point_of_row[row]];
+        if (seen != draw) ++points;
+        seen = draw;
       }
     }
-    if (points.size() < parameters) {
-      ++result.failures;
-      continue;
-    }
-    try {
-      const Minimum best = search(sample, 2).best;
-      for (size_t p = 0; p < parameters; ++p) {
-        const size_t coefficients = best.coefficients.size();
-        values[p].push_back(p < coefficients ? best.coefficients[p]
-                                             : best.exponents[p - coefficients]);
+    objective.set_counts(counts);
+    Minimum found;
+    if (points >= parameters) {
+      found = objective.descend({}, best);
+      Minimum start;
+      for (const auto& exponents : grid) {
+        Minimum projected = objective.project({}, exponents);
+        if (!projected.converged) continue;
+        if (!start.converged || projected.objective < start.objective) start = std::move(projected);
       }
-    } catch (const base::Error&) {
+      if (start.converged) {
+        const Minimum other = objective.descend({}, start);
+        if (other.converged && (!found.converged || other.objective < found.objective)) {
+          found = other;
+        }
+      }
+    }
+    if (found.converged) {
+      result.minima.push_back(std::move(found));
+    } else {
       ++result.failures;
     }
   }
-  for (auto& sample : values) {
-    if (sample.empty()) {
-      result.intervals.push_back({});
-      continue;
+  for (size_t p = 0; p < parameters; ++p) {
+    std::vector<double> values;
+    for (const Minimum& minimum : result.minima) {
+      const size_t coefficients = minimum.coefficients.size();
+      values.push_back(p < coefficients ? minimum.coefficients[p]
+                                        : minimum.exponents[p - coefficients]);
     }
-    std::sort(sample.begin(), sample.end());
-    result.intervals.push_back(
-        {quantile_of(sample, (1 - confidence) / 2), quantile_of(sample, (1 + confidence) / 2)});
+    result.intervals.emplace_back();
+    if (values.empty()) continue;
+    result.intervals.back().low = quantile_of(values, (1 - confidence) / 2);
+    result.intervals.back().high = quantile_of(values, (1 + confidence) / 2);
   }
   return result;
 }

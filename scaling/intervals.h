@@ -17,9 +17,12 @@
 // the noise of the new run. It cannot hold the error of a wrong law.
 
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/config.h"
-#include "scaling/fit.h"
+#include "scaling/objective.h"
 
 namespace windtunnel::scaling {
 
@@ -36,6 +39,9 @@ struct Interval {
     visit("high", self.high, {.help = "upper end; null: not bounded by the data"});
   }
 };
+
+/// Of an exponent as people see it: with the sign of its source.
+Interval shown_interval(const Exponent& exponent, const Interval& interval);
 
 /// What the residuals say about noise.
 struct Noise {
@@ -55,31 +61,45 @@ struct Noise {
 /// closer to few rows is not believed.
 /// Errors: Error if there are no degrees of freedom, or if Huber leaves no row in its quadratic
 /// zone.
-Noise noise_of(const Target& target, const Minimum& best, double confidence,
+Noise noise_of(const Objective& objective, const Minimum& best, double confidence,
                std::optional<double> floor);
 
 /// Of one parameter by name. A parameter that may vanish has `low` = 0 when 0 is allowed.
-Interval profile_interval(const Target& target, const Minimum& best, const Noise& noise,
+Interval profile_interval(const Objective& objective, const Minimum& best, const Noise& noise,
                           const std::string& parameter);
 
+/// The profile as a curve: values through one and a half times the interval, and how far the
+/// objective has risen there, in units where the interval ends at Student's quantile. Values have
+/// the sign people see; empty if the interval has an open end that is no offset's 0.
+std::vector<std::pair<double, double>> profile_curve(const Objective& objective,
+                                                     const Minimum& best, const Noise& noise,
+                                                     const std::string& parameter);
+
 /// Of the loss of one new run at `point`.
-Interval forecast_interval(const Target& target, const Minimum& best, const Noise& noise,
+Interval forecast_interval(const Objective& objective, const Minimum& best, const Noise& noise,
                            const Point& point);
 
 /// Of the law's mean at `point`: the band of a figure.
-Interval mean_interval(const Target& target, const Minimum& best, const Noise& noise,
+Interval mean_interval(const Objective& objective, const Minimum& best, const Noise& noise,
                        const Point& point);
 
 struct Bootstrap {
   /// In the order coefficients, exponents; percentiles.
   std::vector<Interval> intervals;
+  /// Of the draws that could be fitted.
+  std::vector<Minimum> minima;
   int draws = 0;
   /// Draws with too few distinct budgets or sizes to fit, or without convergence.
   int failures = 0;
 };
 
-/// Draws runs (rows of one name together) with replacement and fits each draw from its own grid.
-/// Deterministic for a seed.
-Bootstrap bootstrap(const Target& target, int draws, double confidence, uint64_t seed);
+/// Draws runs (rows of one name together) with replacement. Each draw is fitted from `best` and
+/// from the best of a coarse grid of its own, so that it may end in another basin. Deterministic
+/// for a seed.
+Bootstrap bootstrap(const Target& target, const Minimum& best, int draws, double confidence,
+                    uint64_t seed);
+
+/// The value below which `share` of the values lie, between neighbours. Sorts; not for none.
+double quantile_of(std::vector<double>& values, double share);
 
 }  // namespace windtunnel::scaling

@@ -13,6 +13,8 @@ std::string variable_name(Variable variable) {
       return "D";
     case Variable::kFlops:
       return "C";
+    case Variable::kUniqueTokens:
+      return "U";
   }
   return "";
 }
@@ -25,8 +27,22 @@ double value_of(const Point& point, Variable variable) {
       return point.tokens;
     case Variable::kFlops:
       return point.flops;
+    case Variable::kUniqueTokens:
+      return point.unique_tokens;
   }
   return 0;
+}
+
+double compute_of(const Point& point) {
+  return point.flops > 0 ? point.flops : 6 * point.parameters * point.tokens;
+}
+
+double response_of(const Law& law, const Point& point, double loss) {
+  return law.response ? value_of(point, *law.response) : loss;
+}
+
+double shown_value(const Exponent& exponent, double value) {
+  return exponent.shown_negative ? -value : value;
 }
 
 double predict(const Law& law, const std::vector<double>& coefficients,

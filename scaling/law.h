@@ -9,6 +9,7 @@
 // logarithm of each exponent, so signs cannot go wrong) and its exact derivatives. One file each in
 // laws/, registered at its bottom; laws/loss_c.cpp is the one to read first.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,13 @@ struct Point {
   double tokens = 0;
   /// C, training FLOPs by whatever convention the observations share.
   double flops = 0;
+  /// U, different tokens among D; D where nothing was repeated.
+  double unique_tokens = 0;
 };
 
-enum class Variable { kParameters, kTokens, kFlops };
+enum class Variable { kParameters, kTokens, kFlops, kUniqueTokens };
 
-/// "N", "D", "C".
+/// "N", "D", "C", "U".
 std::string variable_name(Variable variable);
 double value_of(const Point& point, Variable variable);
 
@@ -40,10 +43,15 @@ struct Coefficient {
   bool may_vanish = false;
 };
 
-/// Positive; a law puts the sign into its term.
+/// Positive; a law puts the sign into its term. Any other positive number that a law is not linear
+/// in (the half-life of repeated data) counts as one.
 struct Exponent {
   std::string name;
   std::string help;
+  /// The source writes it with the sign in it: people see -value.
+  bool shown_negative = false;
+  /// A scale and no exponent: values above 1 are nothing suspect.
+  bool is_scale = false;
   /// Where the fit may go; ending there is reported as a bound that was hit.
   double minimum = 1e-4;
   double maximum = 10;
@@ -57,9 +65,13 @@ struct Law {
   static constexpr int kMaximumExponents = 6;
 
   std::vector<Variable> variables;
+  /// What it describes: nullopt for the loss, else a variable (the best size for a budget).
+  std::optional<Variable> response = std::nullopt;
   /// One for each term, in order.
   std::vector<Coefficient> coefficients;
   std::vector<Exponent> exponents;
+  /// ln phi_k is linear in the exponents: the search then takes its derivatives only once.
+  bool power_law = true;
   /// Writes ln phi_k to `log_terms`, one for each coefficient, and d ln phi_k / d exponent_j to
   /// `derivatives`[k * exponents.size() + j].
   void (*log_terms)(const Point& point, const double* exponents, double* log_terms,
@@ -74,6 +86,15 @@ using Laws = base::Registry<Law>;
 inline const base::Kind<Law>& law_named(const std::string& name) {
   return Laws::instance().get(name, "law");
 }
+
+/// C where it is known, else 6 N D; 0 if neither is.
+double compute_of(const Point& point);
+
+/// What a law describes at a row: its loss, or the variable that is the law's response.
+double response_of(const Law& law, const Point& point, double loss);
+
+/// As people see it: with the sign of its source.
+double shown_value(const Exponent& exponent, double value);
 
 /// A law with numbers: `coefficients` and `exponents` in the law's order.
 double predict(const Law& law, const std::vector<double>& coefficients,

@@ -5,15 +5,13 @@
 #include <set>
 
 #include "base/text.h"
+#include "scaling/gate.h"
 #include "scaling/identifiability.h"
+#include "scaling/optimum.h"
 
 namespace windtunnel::scaling {
-namespace {
 
 using base::Error;
-
-constexpr int kBandPoints = 25;
-constexpr int kPinnedOffsets = 5;
 
 Target target_of(const std::vector<Observation>& rows, const FitOptions& options) {
   Target target;
@@ -21,10 +19,24 @@ Target target_of(const std::vector<Observation>& rows, const FitOptions& options
   target.on_log = options.on == "log";
   if (options.objective == "huber") target.huber_delta = options.huber_delta;
   for (const Observation& row : rows) {
-    target.rows.push_back({.point = point_of(row), .loss = row.loss, .name = row.name});
+    const Point point = point_of(row);
+    target.rows.push_back({.point = point,
+                           .loss = response_of(*target.law, point, row.loss),
+                           .name = row.run.empty() ? row.name : row.run});
   }
   return target;
 }
+
+namespace {
+
+constexpr int kBandPoints = 25;
+constexpr int kPinnedOffsets = 5;
+/// Bootstrap draws that are stored for plans.
+constexpr size_t kDrawsKept = 400;
+/// Intervals that differ by more than this say that the noise is not as assumed.
+constexpr double kIntervalsDisagree = 1.5;
+/// Above this, a band is drawn at fewer points.
+constexpr size_t kRowsOfAFineBand = 2000;
 
 std::map<std::string, double> named(const Law& law, const Minimum& minimum) {
   std::map<std::string, double> values;
@@ -32,7 +44,7 @@ std::map<std::string, double> named(const Law& law, const Minimum& minimum) {
     values[law.coefficients[k].name] = minimum.coefficients[k];
   }
   for (size_t j = 0; j < law.exponents.size(); ++j) {
-    values[law.exponents[j].name] = minimum.exponents[j];
+    values[law.exponents[j].name] = shown_value(law.exponents[j], minimum.exponents[j]);
   }
   return values;
 }
@@ -68,6 +80,35 @@ Diagnostics diagnostics_of(const Target& target, const Search& found, const Nois
   result.share_in_best_basin = static_cast<double>(found.starts_in_best_basin) / found.starts;
   result.second_basin_objective = found.second_basin;
   result.restart_gain = found.restart_gain;
+  result.solver_gain = found.solver_gain;
+  result.answer_is_a_start = found.answer_is_a_start;
+  result.rows_searched = found.rows_searched;
+  const auto& variables = target.law->variables;
+  const auto reads = [&](Variable v) {
+    return std::find(variables.begin(), variables.end(), v) != variables.end();
+  };
+  if (reads(Variable::kParameters) && reads(Variable::kTokens)) {
+    std::vector<double> sizes;
+    double low = INFINITY, high = 0;
+    for (const Row& row : target.rows) {
+      sizes.push_back(row.point.parameters);
+      const double ratio = row.point.tokens / row.point.parameters;
+      low = std::min(low, ratio);
+      high = std::max(high, ratio);
+    }
+    std::sort(sizes.begin(), sizes.end());
+    int distinct_sizes = 0;
+    double last = 0;
+    for (const double size : sizes) {
+      if (size <= 1.01 * last) continue;
+      ++distinct_sizes;
+      last = size;
+    }
+    result.sizes = distinct_sizes;
+    result.size_range = sizes.back() / sizes.front();
+    result.tokens_per_parameter_low = low;
+    result.tokens_per_parameter_high = high;
+  }
   result.bounds_hit = found.best.bounds_hit;
   const double condition = condition_number(target, found.best);
   if (std::isfinite(condition)) result.condition = condition;
@@ -110,13 +151,24 @@ std::vector<Alternative> alternatives_of(const Target& target, const LawFit& fit
   return result;
 }
 
-Forecast forecast(const Target& target, const Minimum& best, const Noise& noise, const LawFit& fit,
-                  const Wanted& wanted) {
-  const Variable first = target.law->variables.front();
-  const double largest = largest_of(target, first);
-  const double where = value_of(wanted.point, first);
+Interval widened(double predicted, const Interval& interval, double model_error, const Noise& noise,
+                 bool on_log);
+
+Forecast forecast(const Target& target, const Objective& objective, const Minimum& best,
+                  const Noise& noise, const LawFit& fit, const Wanted& wanted) {
+  // Compute orders runs of any law; only where it is unknown does the law's own variable.
+  double largest = 0;
+  for (const Row& row : target.rows) largest = std::max(largest, compute_of(row.point));
+  double where = compute_of(wanted.point);
+  std::string what = "C";
+  if (!(largest > 0 && where > 0)) {
+    const Variable first = target.law->variables.front();
+    largest = largest_of(target, first);
+    where = value_of(wanted.point, first);
+    what = variable_name(first);
+  }
   if (!(where > largest)) {
-    throw Error("held-out " + wanted.name + " lies at " + variable_name(first) + " = " +
+    throw Error("held-out " + wanted.name + " lies at " + what + " = " +
                 base::format_number(where, 4) + ", inside the fitted range that ends at " +
                 base::format_number(largest, 4) + "; hold out the largest");
   }
@@ -129,14 +181,20 @@ Forecast forecast(const Target& target, const Minimum& best, const Noise& noise,
   result.tokens = present(wanted.point.tokens);
   result.flops = present(wanted.point.flops);
   result.predicted = predict(*target.law, best.coefficients, best.exponents, wanted.point);
-  result.interval = forecast_interval(target, best, noise, wanted.point);
+  result.interval = forecast_interval(objective, best, noise, wanted.point);
   result.extrapolation_ratio = where / largest;
+  result.beyond_tested = result.extrapolation_ratio > 1.01 * fit.gate.tested_ratio;
+  if (fit.gate.tested > 0) {
+    result.interval_with_model_error =
+        widened(result.predicted, result.interval, fit.gate.model_error, noise, target.on_log);
+  }
   result.alternatives = alternatives_of(target, fit, wanted.point);
   return result;
 }
 
 /// Only for laws of C alone: a band over several variables needs a path through them.
-std::vector<BandPoint> band_of(const Target& target, const Minimum& best, const Noise& noise,
+std::vector<BandPoint> band_of(const Target& target, const Objective& objective,
+                               const Minimum& best, const Noise& noise,
                                const std::vector<Wanted>& wanted) {
   if (target.law->variables != std::vector<Variable>{Variable::kFlops}) return {};
   double low = INFINITY, high = 0;
@@ -145,14 +203,98 @@ std::vector<BandPoint> band_of(const Target& target, const Minimum& best, const 
     high = std::max(high, row.point.flops);
   }
   for (const Wanted& item : wanted) high = std::max(high, item.point.flops);
+  const int points = target.rows.size() > kRowsOfAFineBand ? 5 : kBandPoints;
   std::vector<BandPoint> band;
-  for (int i = 0; i < kBandPoints; ++i) {
-    const double flops = low * std::pow(high / low, static_cast<double>(i) / (kBandPoints - 1));
+  for (int i = 0; i < points; ++i) {
+    const double flops = low * std::pow(high / low, static_cast<double>(i) / (points - 1));
     const Point point{.flops = flops};
     band.push_back({flops, predict(*target.law, best.coefficients, best.exponents, point),
-                    mean_interval(target, best, noise, point)});
+                    mean_interval(objective, best, noise, point)});
   }
   return band;
+}
+
+/// `interval` with the law's own error added to each side, as variances add.
+Interval widened(double predicted, const Interval& interval, double model_error, const Noise& noise,
+                 bool on_log) {
+  const double extra = std::sqrt(noise.threshold()) * model_error;
+  const auto side = [&](const std::optional<double>& end) -> std::optional<double> {
+    if (!end) return std::nullopt;
+    if (on_log) {
+      const double half = std::log(*end / predicted);
+      return predicted * std::exp(std::copysign(std::hypot(half, extra), half));
+    }
+    return predicted + std::copysign(std::hypot(*end - predicted, extra), *end - predicted);
+  };
+  return {side(interval.low), side(interval.high)};
+}
+
+/// Profile intervals of every parameter, by the name and the sign people see.
+std::map<std::string, Interval> profiles_of(const Law& law, const Objective& objective,
+                                            const Minimum& best, const Noise& noise) {
+  std::map<std::string, Interval> result;
+  for (const Coefficient& item : law.coefficients) {
+    result[item.name] = profile_interval(objective, best, noise, item.name);
+  }
+  for (const Exponent& item : law.exponents) {
+    result[item.name] = shown_interval(item, profile_interval(objective, best, noise, item.name));
+  }
+  return result;
+}
+
+void add_bootstrap(const Target& target, const Minimum& best, LawFit& fit) {
+  const Law& law = *target.law;
+  const Bootstrap drawn = bootstrap(target, best, fit.options.bootstrap, fit.options.confidence,
+                                    static_cast<uint64_t>(fit.options.seed));
+  fit.diagnostics.bootstrap_failures = drawn.failures;
+  size_t p = 0;
+  for (const Coefficient& item : law.coefficients) {
+    fit.intervals.bootstrap[item.name] = drawn.intervals[p++];
+    fit.draw_names.push_back(item.name);
+  }
+  for (const Exponent& item : law.exponents) {
+    fit.intervals.bootstrap[item.name] = shown_interval(item, drawn.intervals[p++]);
+    fit.draw_names.push_back(item.name);
+  }
+  for (const Minimum& minimum : drawn.minima) {
+    if (fit.draws.size() == kDrawsKept) break;
+    std::vector<double> row = minimum.coefficients;
+    for (size_t j = 0; j < law.exponents.size(); ++j) {
+      row.push_back(shown_value(law.exponents[j], minimum.exponents[j]));
+    }
+    fit.draws.push_back(std::move(row));
+  }
+  std::vector<std::string> apart;
+  for (const auto& [name, interval] : fit.intervals.bootstrap) {
+    const Interval& profile = fit.intervals.profile.at(name);
+    if (!interval.low || !interval.high || !profile.low || !profile.high) continue;
+    const double by_bootstrap = *interval.high - *interval.low;
+    const double by_profile = *profile.high - *profile.low;
+    if (by_bootstrap <= kIntervalsDisagree * by_profile &&
+        by_profile <= kIntervalsDisagree * by_bootstrap) {
+      continue;
+    }
+    apart.push_back(name + " (" + base::format_number(by_bootstrap / by_profile, 3) + ")");
+  }
+  if (!apart.empty()) {
+    fit.warnings.push_back(
+        "bootstrap and profile intervals differ by more than 1.5 times for " +
+        base::join(apart, ", ") +
+        " (bootstrap over profile): the noise is not the same for all rows, or rows of one run "
+        "move together; use the wider");
+  }
+}
+
+void add_search_warnings(LawFit& fit) {
+  const Diagnostics& d = fit.diagnostics;
+  if (d.answer_is_a_start) {
+    fit.warnings.push_back("the search never left its start: the numbers are no fit");
+  }
+  if (d.restart_gain > kSameBasin) {
+    fit.warnings.push_back("a restart lowered the objective by " +
+                           base::format_number(100 * d.restart_gain, 3) +
+                           " %; raise the number of starts");
+  }
 }
 
 }  // namespace
@@ -165,7 +307,8 @@ LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
   const Law& law = *target.law;
   const Search found = search(target, options.starts);
   const Minimum& best = found.best;
-  const Noise noise = noise_of(target, best, options.confidence, options.noise_floor);
+  const Objective objective(target);
+  const Noise noise = noise_of(objective, best, options.confidence, options.noise_floor);
 
   LawFit fit;
   fit.law = options.law;
@@ -173,29 +316,22 @@ LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
   fit.options = options;
   fit.loss_unit = rows.front().loss_unit;
   fit.flops_convention = rows.front().flops_convention;
+  fit.data_fingerprint = rows.front().data_fingerprint;
   fit.parameters = named(law, best);
   fit.diagnostics = diagnostics_of(target, found, noise);
-  fit.rows = rows;
-  for (const auto& [name, value] : fit.parameters) {
-    fit.intervals.profile[name] = profile_interval(target, best, noise, name);
-  }
-  if (options.bootstrap > 0) {
-    const Bootstrap drawn = bootstrap(target, options.bootstrap, options.confidence,
-                                      static_cast<uint64_t>(options.seed));
-    fit.diagnostics.bootstrap_failures = drawn.failures;
-    size_t p = 0;
-    for (const auto& item : law.coefficients) {
-      fit.intervals.bootstrap[item.name] = drawn.intervals[p++];
-    }
-    for (const auto& item : law.exponents) {
-      fit.intervals.bootstrap[item.name] = drawn.intervals[p++];
-    }
-  }
+  fit.rows.assign(rows.begin(),
+                  rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), kRowsKept)));
+  fit.intervals.profile = profiles_of(law, objective, best, noise);
+  if (options.bootstrap > 0) add_bootstrap(target, best, fit);
   fit.verdict = identifiability(target, best, noise, fit.intervals.profile, fit.diagnostics);
+  add_search_warnings(fit);
+  if (options.gate) fit.gate = run_gate(rows, options);
   for (const Wanted& item : wanted) {
-    fit.forecasts.push_back(forecast(target, best, noise, fit, item));
+    fit.forecasts.push_back(forecast(target, objective, best, noise, fit, item));
   }
-  fit.band = band_of(target, best, noise, wanted);
+  fit.band = band_of(target, objective, best, noise, wanted);
+  fit.optimum = optimum_curve(fit);
+  fit.methods = methods_paragraph(fit);
   return fit;
 }
 
@@ -212,7 +348,7 @@ void score_forecasts(LawFit& fit, const std::vector<Observation>& rows,
       throw Error("held-out run " + row.name + " has no forecast to be scored against");
     }
     if (row.loss_unit != fit.loss_unit || row.flops_convention != fit.flops_convention ||
-        row.data_fingerprint != fit.rows.front().data_fingerprint) {
+        row.data_fingerprint != fit.data_fingerprint) {
       throw Error("held-out run " + row.name +
                   " has another loss unit, FLOP convention or data set than the rows of the fit; "
                   "its forecast says nothing about it");

@@ -26,6 +26,7 @@ struct FitOptions {
   int bootstrap = 0;
   int64_t seed = 1;
   std::optional<double> noise_floor;
+  bool gate = false;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
@@ -47,6 +48,7 @@ struct FitOptions {
           {.help = "known standard deviation of one run, in the unit of the residual; the fit is "
                    "never believed to be quieter",
            .minimum = 0});
+    visit("gate", self.gate, {.help = "test the law on its own larger rows first; see gate.h"});
   }
 };
 
@@ -54,18 +56,21 @@ struct FitOptions {
 namespace identified {
 inline constexpr const char* kIdentified = "identified";
 inline constexpr const char* kWeak = "weak";
-inline constexpr const char* kNotIdentified = "not_identified";
+inline constexpr const char* kRefused = "refused";
 }  // namespace identified
 
 struct ParameterVerdict {
   std::string verdict = identified::kIdentified;
   /// One clause each, with the numbers.
   std::vector<std::string> reasons;
+  /// The runs that would make it more; empty if it is identified.
+  std::vector<std::string> cures;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
-    visit("verdict", self.verdict, {.help = "identified, weak, not_identified"});
+    visit("verdict", self.verdict, {.help = "identified, weak, refused"});
     visit("reasons", self.reasons, {.help = "why it is not more"});
+    visit("cures", self.cures, {.help = "the runs that would make it more"});
   }
 };
 
@@ -102,10 +107,18 @@ struct Diagnostics {
   int distinct_points = 0;
   /// log10 of largest over smallest, of the law's first variable.
   double decades = 0;
+  /// Of the law's own variables; null where it does not read them.
+  std::optional<int> sizes;
+  std::optional<double> size_range;
+  std::optional<double> tokens_per_parameter_low;
+  std::optional<double> tokens_per_parameter_high;
   int starts = 0;
+  int rows_searched = 0;
   double share_in_best_basin = 0;
   std::optional<double> second_basin_objective;
   double restart_gain = 0;
+  double solver_gain = 0;
+  bool answer_is_a_start = false;
   /// Rows within huber_delta; null for least squares.
   std::optional<int> rows_in_quadratic_zone;
   std::vector<std::string> bounds_hit;
@@ -123,12 +136,19 @@ struct Diagnostics {
     visit("degrees_of_freedom", self.degrees_of_freedom, {.help = "rows minus parameters"});
     visit("distinct_points", self.distinct_points, {.help = "different budgets or sizes"});
     visit("decades", self.decades, {.help = "range of the first variable"});
+    visit("sizes", self.sizes, {.help = "different N, to 1 %; null: the law does not read N"});
+    visit("size_range", self.size_range, {.help = "largest over smallest N"});
+    visit("tokens_per_parameter_low", self.tokens_per_parameter_low, {.help = "smallest D / N"});
+    visit("tokens_per_parameter_high", self.tokens_per_parameter_high, {.help = "largest D / N"});
     visit("starts", self.starts, {.help = "of the search"});
+    visit("rows_searched", self.rows_searched, {.help = "that the starts were tried on"});
     visit("share_in_best_basin", self.share_in_best_basin, {.help = "of the starts"});
     visit("second_basin_objective", self.second_basin_objective,
           {.help = "best objective elsewhere; null: every start ended in one place"});
     visit("restart_gain", self.restart_gain,
           {.help = "by how much restarts still lowered the objective, relative"});
+    visit("solver_gain", self.solver_gain, {.help = "of it, by Ceres after our own descent"});
+    visit("answer_is_a_start", self.answer_is_a_start, {.help = "the search never moved"});
     visit("rows_in_quadratic_zone", self.rows_in_quadratic_zone, {.help = "of Huber's loss"});
     visit("bounds_hit", self.bounds_hit, {.help = "where the fit ended at a bound"});
     visit("condition", self.condition, {.help = "of the scaled Jacobian; null: no full rank"});
@@ -164,6 +184,10 @@ struct Forecast {
   Interval interval;
   /// The law's first variable over the largest that was fitted.
   double extrapolation_ratio = 0;
+  /// `interval` widened by the model error that the hold-outs showed; null without them.
+  std::optional<Interval> interval_with_model_error;
+  /// Further out than any hold-out of these rows was.
+  bool beyond_tested = true;
   /// If an offset is not identified: without it, and with it pinned through its interval.
   std::vector<Alternative> alternatives;
 
@@ -180,7 +204,73 @@ struct Forecast {
     visit("predicted", self.predicted, {.help = "loss"});
     visit("interval", self.interval, {.help = "of the loss of one new run"});
     visit("extrapolation_ratio", self.extrapolation_ratio, {.help = "over the largest fitted"});
+    visit("interval_with_model_error", self.interval_with_model_error,
+          {.help = "interval, widened by what hold-outs of these rows missed; null: none"});
+    visit("beyond_tested", self.beyond_tested, {.help = "further out than any hold-out was"});
     visit("alternatives", self.alternatives, {.help = "what the offset does to the forecast"});
+  }
+};
+
+/// One step of the expanding window: fitted up to a budget, tested on the next rows.
+struct Window {
+  double fitted_to = 0;
+  int rows_fitted = 0;
+  int rows_tested = 0;
+  /// Largest tested C over fitted_to.
+  double ratio = 0;
+  /// Root of the mean squared relative error, and the mean of measured / predicted - 1.
+  double error = 0;
+  double bias = 0;
+  int covered = 0;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("fitted_to", self.fitted_to, {.help = "largest C fitted"});
+    visit("rows_fitted", self.rows_fitted, {.help = "at or below it"});
+    visit("rows_tested", self.rows_tested, {.help = "the next ones"});
+    visit("ratio", self.ratio, {.help = "largest tested C over fitted_to"});
+    visit("error", self.error, {.help = "root mean square of the relative error"});
+    visit("bias", self.bias, {.help = "mean of measured / predicted - 1"});
+    visit("covered", self.covered, {.help = "rows inside their interval"});
+  }
+};
+
+struct Gate {
+  std::vector<Window> windows;
+  int tested = 0;
+  int covered = 0;
+  /// The furthest any tested row lay beyond what was fitted.
+  double tested_ratio = 1;
+  /// Standard deviation of what the law itself missed, beyond noise and parameters; in the unit of
+  /// the residual.
+  double model_error = 0;
+  /// Why there is none, or how the rows were thinned.
+  std::string note;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("windows", self.windows, {.help = "steps, smallest first"});
+    visit("tested", self.tested, {.help = "rows"});
+    visit("covered", self.covered, {.help = "of them inside their interval"});
+    visit("tested_ratio", self.tested_ratio, {.help = "furthest a test lay beyond its fit, in C"});
+    visit("model_error", self.model_error, {.help = "what the law itself missed, sd of residuals"});
+    visit("note", self.note, {.help = "why there is none, or how rows were thinned"});
+  }
+};
+
+/// The best size and tokens for a budget under C = 6 N D: N* = G (C/6)^a, D* = (C/6)^b / G.
+struct OptimumCurve {
+  double a = 0;
+  double b = 0;
+  double G = 0;
+  Interval a_interval;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("a", self.a, {.help = "N* = G (C/6)^a"});
+    visit("b", self.b, {.help = "D* = (C/6)^b / G"});
+    visit("G", self.G, {.help = "N* = G (C/6)^a"});
+    visit("a_interval", self.a_interval, {.help = "from the bootstrap"});
   }
 };
 
@@ -228,11 +318,21 @@ struct LawFit {
   Intervals intervals;
   Verdict verdict;
   Diagnostics diagnostics;
+  /// At most kRowsKept of them; diagnostics.rows says how many there were.
   std::vector<Observation> rows;
+  std::string data_fingerprint;
   std::vector<LeftOut> left_out;
+  std::vector<Flag> flags;
   std::vector<Forecast> forecasts;
   std::vector<HeldOut> held_out;
   std::vector<BandPoint> band;
+  Gate gate;
+  std::optional<OptimumCurve> optimum;
+  /// Parameters of bootstrap draws, in the order of `draw_names`; for plans.
+  std::vector<std::string> draw_names;
+  std::vector<std::vector<double>> draws;
+  std::vector<std::string> warnings;
+  std::string methods;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
@@ -246,12 +346,23 @@ struct LawFit {
     visit("verdict", self.verdict, {.help = "what the rows identify"});
     visit("diagnostics", self.diagnostics, {.help = "of the search"});
     visit("rows", self.rows, {.help = "that were fitted"});
+    visit("data_fingerprint", self.data_fingerprint, {.help = "of the rows' data"});
     visit("left_out", self.left_out, {.help = "runs in no fit, and why"});
+    visit("flags", self.flags, {.help = "rows to look at"});
     visit("forecasts", self.forecasts, {.help = "for points beyond the rows"});
     visit("held_out", self.held_out, {.help = "forecasts against outcomes"});
     visit("band", self.band, {.help = "the law from the smallest row to the furthest forecast"});
+    visit("gate", self.gate, {.help = "the law tested on its own larger rows"});
+    visit("optimum", self.optimum, {.help = "closed form; null: the law has none"});
+    visit("draw_names", self.draw_names, {.help = "of the numbers in draws"});
+    visit("draws", self.draws, {.help = "parameters of bootstrap draws"});
+    visit("warnings", self.warnings, {.help = "what to know before using the numbers"});
+    visit("methods", self.methods, {.help = "a paragraph that lets somebody repeat the fit"});
   }
 };
+
+/// Rows that are stored with a fit.
+inline constexpr size_t kRowsKept = 20000;
 
 /// A point to forecast, under a name.
 struct Wanted {
@@ -261,7 +372,8 @@ struct Wanted {
 
 /// Fits `rows` and forecasts `wanted`.
 /// Errors: everything require_fittable refuses; ConfigError for options; Error if a wanted point
-/// lies inside the fitted range of C, where a forecast would test nothing.
+/// lies inside the fitted range of C (of the law's first variable, if C is not known), where a
+/// forecast would test nothing.
 LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
                const std::vector<Wanted>& wanted = {});
 
@@ -271,6 +383,13 @@ LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
 /// on a budget that differs from the forecast's by more than 1 %.
 void score_forecasts(LawFit& fit, const std::vector<Observation>& rows,
                      const std::map<std::string, std::string>& forecast_of);
+
+/// What a fit minimises for these rows. The law is borrowed from the registry.
+Target target_of(const std::vector<Observation>& rows, const FitOptions& options);
+
+/// A paragraph with everything that somebody needs to repeat the fit, by the survey of Li et al.
+/// 2025, arXiv:2502.18969.
+std::string methods_paragraph(const LawFit& fit);
 
 /// One page for a person.
 std::string fit_page(const LawFit& fit);

@@ -1,8 +1,12 @@
 #include "scaling/observations.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
-#include <set>
+#include <numeric>
+#include <tuple>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "scaling/table_file.h"
@@ -12,24 +16,20 @@ namespace {
 
 using base::Error;
 
-const std::vector<std::string> kKeys = {"name", "N", "N_total", "D",    "D_unique",
-                                        "C",    "L", "se",      "seed", "data"};
-
-/// "a, b, c and 4 more".
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr size_t kShown = 5;
-  if (names.size() <= kShown) return base::join(names, ", ");
-  return base::join({names.begin(), names.begin() + kShown}, ", ") + " and " +
-         std::to_string(names.size() - kShown) + " more";
-}
+const std::vector<std::string> kKeys = {
+    "name", "run",  "N",  "N_total", "N_no_embed", "D",  "D_unique", "C",       "counted",
+    "L",    "unit", "se", "seed",    "data",       "lr", "tuned",    "finished"};
 
 /// Rows must agree in one text property; the message lists the rows behind each value.
 void require_one(const std::vector<Observation>& rows, const std::string& what,
                  const std::string& next_step,
                  const std::function<std::string(const Observation&)>& value_of_row) {
+  const std::string first = value_of_row(rows.front());
+  const bool one = std::all_of(rows.begin(), rows.end(),
+                               [&](const Observation& row) { return value_of_row(row) == first; });
+  if (one) return;
   std::map<std::string, std::vector<std::string>> groups;
   for (const Observation& row : rows) groups[value_of_row(row)].push_back(row.name);
-  if (groups.size() <= 1) return;
   std::vector<std::string> parts;
   for (const auto& [value, names] : groups) {
     parts.push_back((value.empty() ? "none" : base::shorten(value, 24)) + " (" + some_of(names) +
@@ -46,8 +46,17 @@ void require_positive(const Observation& row, const std::string& what, double va
 
 }  // namespace
 
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 5;
+  if (names.size() <= kShown) return base::join(names, ", ");
+  return base::join({names.begin(), names.begin() + kShown}, ", ") + " and " +
+         std::to_string(names.size() - kShown) + " more";
+}
+
 Point point_of(const Observation& row) {
-  return {row.parameters_active.value_or(0), row.tokens.value_or(0), row.flops.value_or(0)};
+  const double tokens = row.tokens.value_or(0);
+  return {row.parameters_active.value_or(0), tokens, row.flops.value_or(0),
+          row.unique_tokens.value_or(tokens)};
 }
 
 Observations observations_from_records(const std::vector<study::RunRecord>& records,
@@ -113,45 +122,104 @@ ColumnMap ColumnMap::parse(const std::string& text) {
   return map;
 }
 
+namespace {
+
+/// The columns of a table by key, resolved once.
+class MappedTable {
+ public:
+  MappedTable(const TableFile& table, const ColumnMap& map) : table_(table) {
+    for (const auto& [key, column] : map.columns) {
+      columns_[key] = table.require_column(column, key);
+    }
+  }
+
+  bool has(const char* key) const { return columns_.count(key) > 0; }
+  std::optional<double> number(size_t row, const char* key) const {
+    const auto found = columns_.find(key);
+    return found == columns_.end() ? std::nullopt : table_.number(row, found->second);
+  }
+  std::string text(size_t row, const char* key) const {
+    const auto found = columns_.find(key);
+    return found == columns_.end() ? std::string() : std::string(table_.cell(row, found->second));
+  }
+  std::optional<bool> flag(size_t row, const char* key) const {
+    const std::string value = text(row, key);
+    if (value.empty()) return std::nullopt;
+    if (value == "1" || value == "true" || value == "True" || value == "yes") return true;
+    if (value == "0" || value == "false" || value == "False" || value == "no") return false;
+    throw Error(table_.file.string() + ", " + table_.row_name(row) + ": " + key + " = '" + value +
+                "' must be true or false");
+  }
+
+  /// Column of a name of a filter: a key first, then a column.
+  size_t column_of(const std::string& name) const {
+    const auto found = columns_.find(name);
+    return found == columns_.end() ? table_.require_column(name, "--where " + name) : found->second;
+  }
+
+ private:
+  const TableFile& table_;
+  std::map<std::string, size_t, std::less<>> columns_;
+};
+
+Observation observation_of(const TableFile& table, const MappedTable& mapped, size_t r,
+                           const ImportOptions& options) {
+  Observation row;
+  row.name = mapped.text(r, "name");
+  if (row.name.empty()) row.name = table.row_name(r);
+  row.run = mapped.text(r, "run");
+  row.parameters_active = mapped.number(r, "N");
+  row.parameters_total = mapped.number(r, "N_total");
+  row.parameters_no_embedding = mapped.number(r, "N_no_embed");
+  row.tokens = mapped.number(r, "D");
+  row.unique_tokens = mapped.number(r, "D_unique");
+  row.flops = mapped.number(r, "C");
+  row.flops_convention = options.flops_convention;
+  if (mapped.has("counted")) row.flops_convention = mapped.text(r, "counted");
+  const bool has_size = row.parameters_active.has_value();
+  if (!mapped.has("C")) {
+    row.flops_convention = convention::kSixND;
+    if (has_size && row.tokens) row.flops = 6 * *row.parameters_active * *row.tokens;
+  } else if (!mapped.has("D") && has_size && row.flops) {
+    row.tokens = *row.flops / (6 * *row.parameters_active);
+  }
+  row.loss_unit = mapped.has("unit") ? mapped.text(r, "unit") : options.loss_unit;
+  row.loss_standard_error = mapped.number(r, "se");
+  if (const auto seed = mapped.number(r, "seed")) row.seed = static_cast<int64_t>(*seed);
+  row.data_fingerprint = mapped.text(r, "data");
+  row.learning_rate = mapped.number(r, "lr");
+  row.learning_rate_tuned = mapped.flag(r, "tuned");
+  row.schedule_finished = mapped.flag(r, "finished");
+  return row;
+}
+
+}  // namespace
+
 Observations read_observations(const std::filesystem::path& file, const ImportOptions& options) {
   const TableFile table = read_table_file(file);
-  for (const auto& [key, column] : options.map.columns) table.require_column(column, key);
-  const auto column_of = [&](const char* key) -> const std::string* {
-    const auto found = options.map.columns.find(key);
-    return found == options.map.columns.end() ? nullptr : &found->second;
-  };
+  const MappedTable mapped(table, options.map);
+  std::map<std::string, size_t> filtered;
+  // A computed value (D = C / 6N) has no column and is compared on the row itself.
+  for (const std::string& name : options.where.names()) {
+    const bool known_key = std::find(kKeys.begin(), kKeys.end(), name) != kKeys.end();
+    if (!known_key || mapped.has(name.c_str())) filtered[name] = mapped.column_of(name);
+  }
   Observations result;
-  for (size_t r = 0; r < table.rows.size(); ++r) {
-    const auto number = [&](const char* key) {
-      const std::string* column = column_of(key);
-      return column ? table.number(r, *column) : std::nullopt;
-    };
-    const auto text = [&](const char* key) {
-      const std::string* column = column_of(key);
-      return column ? table.text(r, *column) : std::string();
-    };
-    Observation row;
-    row.name = text("name");
-    if (row.name.empty()) row.name = table.row_name(r);
-    row.parameters_active = number("N");
-    row.parameters_total = number("N_total");
-    row.tokens = number("D");
-    row.unique_tokens = number("D_unique");
-    row.flops = number("C");
-    row.flops_convention = options.flops_convention;
-    if (!column_of("C")) {
-      row.flops_convention = convention::kSixND;
-      if (row.parameters_active && row.tokens) {
-        row.flops = 6 * *row.parameters_active * *row.tokens;
-      }
+  result.rows.reserve(table.row_count());
+  for (size_t r = 0; r < table.row_count(); ++r) {
+    Observation row = observation_of(table, mapped, r, options);
+    const bool passes = options.where.passes([&](const std::string& name) {
+      const auto found = filtered.find(name);
+      return found == filtered.end() ? text_of(row, name)
+                                     : std::string(table.cell(r, found->second));
+    });
+    if (!passes) {
+      result.left_out.push_back({row.name, "not " + options.where.text});
+      continue;
     }
-    row.loss_unit = options.loss_unit;
-    row.loss_standard_error = number("se");
-    if (const auto seed = number("seed")) row.seed = static_cast<int64_t>(*seed);
-    row.data_fingerprint = text("data");
-    const auto loss = number("L");
+    const auto loss = mapped.number(r, "L");
     if (!loss) {
-      result.left_out.push_back({row.name, "has no loss in column " + *column_of("L")});
+      result.left_out.push_back({row.name, "has no loss in column " + options.map.columns.at("L")});
       continue;
     }
     row.loss = *loss;
@@ -159,6 +227,136 @@ Observations read_observations(const std::filesystem::path& file, const ImportOp
   }
   return result;
 }
+
+std::string text_of(const Observation& row, const std::string& key) {
+  const auto number = [](const std::optional<double>& value) {
+    return value ? base::encode_number(*value).dump() : std::string();
+  };
+  if (key == "name") return row.name;
+  if (key == "run") return row.run;
+  if (key == "N") return number(row.parameters_active);
+  if (key == "N_total") return number(row.parameters_total);
+  if (key == "N_no_embed") return number(row.parameters_no_embedding);
+  if (key == "D") return number(row.tokens);
+  if (key == "D_unique") return number(row.unique_tokens);
+  if (key == "C") return number(row.flops);
+  if (key == "counted") return row.flops_convention;
+  if (key == "L") return number(row.loss);
+  if (key == "unit") return row.loss_unit;
+  if (key == "se") return number(row.loss_standard_error);
+  if (key == "seed") return row.seed ? std::to_string(*row.seed) : "";
+  if (key == "data") return row.data_fingerprint;
+  if (key == "lr") return number(row.learning_rate);
+  const auto flag = [](const std::optional<bool>& value) {
+    return value ? (*value ? "true" : "false") : "";
+  };
+  if (key == "tuned") return flag(row.learning_rate_tuned);
+  if (key == "finished") return flag(row.schedule_finished);
+  return "";
+}
+
+namespace {
+
+template <class Keep>
+void keep_rows(Observations& observations, const std::string& reason, Keep keep) {
+  std::vector<Observation> kept;
+  for (Observation& row : observations.rows) {
+    if (keep(row)) {
+      kept.push_back(std::move(row));
+    } else {
+      observations.left_out.push_back({row.name, reason});
+    }
+  }
+  observations.rows = std::move(kept);
+}
+
+}  // namespace
+
+void apply_filter(Observations& observations, const RowFilter& filter) {
+  for (const std::string& name : filter.names()) {
+    if (std::find(kKeys.begin(), kKeys.end(), name) != kKeys.end()) continue;
+    throw base::UsageError("condition '" + filter.text + "': runs have no '" + name +
+                           "'; they have " + base::join(kKeys, ", "));
+  }
+  keep_rows(observations, "not " + filter.text, [&](const Observation& row) {
+    return filter.passes([&](const std::string& name) { return text_of(row, name); });
+  });
+}
+
+void drop_worst(Observations& observations, int count) {
+  if (count <= 0) return;
+  if (static_cast<size_t>(count) >= observations.rows.size()) {
+    throw base::UsageError("--drop-worst " + std::to_string(count) + " would leave none of " +
+                           std::to_string(observations.rows.size()) + " rows");
+  }
+  std::vector<double> losses;
+  for (const Observation& row : observations.rows) losses.push_back(row.loss);
+  std::nth_element(losses.begin(), losses.begin() + count - 1, losses.end(), std::greater<>());
+  const double limit = losses[static_cast<size_t>(count) - 1];
+  keep_rows(observations, "among the " + std::to_string(count) + " of highest loss",
+            [&](const Observation& row) { return row.loss < limit; });
+}
+
+namespace {
+
+/// Two rows of one name, or the same place, seed and loss to the last digit: one run written down
+/// twice.
+void require_no_run_twice(const std::vector<Observation>& rows) {
+  const auto refuse = [](const std::string& first, const std::string& second) {
+    throw Error(first + " and " + second +
+                " are the same run; keep one of them, or the fit counts it twice");
+  };
+  const auto place = [](const Observation& row) {
+    return std::make_tuple(row.loss, row.parameters_active.value_or(0), row.tokens.value_or(0),
+                           row.flops.value_or(0), row.seed.value_or(-1),
+                           row.learning_rate.value_or(0));
+  };
+  std::vector<size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return place(rows[a]) < place(rows[b]); });
+  for (size_t i = 1; i < order.size(); ++i) {
+    const Observation &first = rows[order[i - 1]], &second = rows[order[i]];
+    if (place(first) == place(second)) refuse(first.name, second.name);
+  }
+  std::unordered_set<std::string_view> names;
+  names.reserve(rows.size());
+  for (const Observation& row : rows) {
+    if (!names.insert(row.name).second) refuse(row.name, row.name);
+  }
+}
+
+void require_six_nd(const Observation& row) {
+  if (row.flops_convention == convention::kExact) return;
+  if (!row.flops || !row.parameters_active || !row.tokens) return;
+  const double ratio = *row.flops / (6 * *row.parameters_active * *row.tokens);
+  if (ratio > 0.5 && ratio < 2) return;
+  throw Error(row.name + ": C = " + base::format_number(*row.flops) + " is " +
+              base::format_number(ratio, 3) +
+              " times 6ND; a factor above 2 means that N, D or C is in another unit");
+}
+
+/// A law of several variables cannot be told apart from a simpler one where a variable stands
+/// still.
+void require_spread(const std::vector<Observation>& rows, const std::string& law_name) {
+  const Law& law = law_named(law_name).entry;
+  if (rows.size() < 2) return;
+  for (const Variable variable : law.variables) {
+    const double first = value_of(point_of(rows.front()), variable);
+    const bool still = std::all_of(rows.begin(), rows.end(), [&](const Observation& row) {
+      return value_of(point_of(row), variable) == first;
+    });
+    if (!still) continue;
+    const std::string name = variable_name(variable);
+    throw Error("law " + law_name + " is refused for " + name + ": all " +
+                std::to_string(rows.size()) + " rows have " + name + " = " +
+                base::format_number(first) + ", so nothing tells what " + name +
+                " does; add runs at other " + name + ", around " +
+                base::format_number(first / 4, 2) + " and " + base::format_number(first * 4, 2));
+  }
+}
+
+}  // namespace
 
 void require_fittable(const std::vector<Observation>& rows, const std::string& law_name) {
   const Law& law = law_named(law_name).entry;
@@ -170,73 +368,41 @@ void require_fittable(const std::vector<Observation>& rows, const std::string& l
   require_one(rows, "data sets", "fit runs on the same data apart from the others",
               [](const auto& row) { return row.data_fingerprint; });
 
-  std::map<std::string, std::string> runs;
-  std::set<std::vector<double>> points;
-  std::set<double> losses;
+  std::vector<std::array<double, 4>> points;
+  points.reserve(rows.size());
+  bool all_equal = true;
   for (const Observation& row : rows) {
-    require_positive(row, "loss", row.loss);
-    std::vector<double> where;
-    for (const Variable variable : law.variables) {
-      const double value = value_of(point_of(row), variable);
-      require_positive(row, variable_name(variable), value);
-      where.push_back(value);
+    const Point point = point_of(row);
+    require_positive(row, "loss", response_of(law, point, row.loss));
+    std::array<double, 4> where{};
+    for (size_t v = 0; v < law.variables.size(); ++v) {
+      where[v] = value_of(point, law.variables[v]);
+      require_positive(row, variable_name(law.variables[v]), where[v]);
     }
-    if (row.flops_convention != convention::kExact && row.flops && row.parameters_active &&
-        row.tokens) {
-      const double ratio = *row.flops / (6 * *row.parameters_active * *row.tokens);
-      if (!(ratio > 0.5 && ratio < 2)) {
-        throw Error(row.name + ": C = " + base::format_number(*row.flops) + " is " +
-                    base::format_number(ratio, 3) +
-                    " times 6ND; a factor above 2 means that N, D or C is in another unit");
-      }
-    }
-    // The same place, seed and loss to the last digit: one run written down twice.
-    const std::string identity =
-        base::join({base::encode_number(row.parameters_active).dump(),
-                    base::encode_number(row.tokens).dump(), base::encode_number(row.flops).dump(),
-                    std::to_string(row.seed.value_or(-1)), base::encode_number(row.loss).dump()},
-                   "|");
-    for (const std::string& key : {"name " + row.name, "values " + identity}) {
-      const auto [found, is_new] = runs.emplace(key, row.name);
-      if (!is_new) {
-        throw Error(found->second + " and " + row.name +
-                    " are the same run; keep one of them, or the fit counts it twice");
-      }
-    }
-    points.insert(where);
-    losses.insert(row.loss);
+    require_six_nd(row);
+    points.push_back(where);
+    all_equal = all_equal && response_of(law, point, row.loss) ==
+                                 response_of(law, point_of(rows.front()), rows.front().loss);
   }
+  require_no_run_twice(rows);
+  std::sort(points.begin(), points.end());
+  const auto distinct =
+      static_cast<size_t>(std::unique(points.begin(), points.end()) - points.begin());
   const auto parameters = static_cast<size_t>(law.parameter_count());
   std::vector<std::string> variables;
   for (const Variable variable : law.variables) variables.push_back(variable_name(variable));
-  if (rows.size() < parameters + 1 || points.size() < parameters) {
+  if (rows.size() < parameters + 1 || distinct < parameters) {
     throw Error("law " + law_name + " has " + std::to_string(parameters) +
                 " parameters and needs " + std::to_string(parameters + 1) + " rows at " +
                 std::to_string(parameters) + " different " + base::join(variables, ", ") +
                 "; there are " + std::to_string(rows.size()) + " rows at " +
-                std::to_string(points.size()) + "; add runs or fit a law with fewer parameters");
+                std::to_string(distinct) + "; add runs or fit a law with fewer parameters");
   }
-  if (losses.size() == 1) {
+  require_spread(rows, law_name);
+  if (all_equal) {
     throw Error("all " + std::to_string(rows.size()) + " losses equal " +
-                base::format_number(*losses.begin()) + "; there is no trend to fit");
+                base::format_number(rows.front().loss) + "; there is no trend to fit");
   }
-}
-
-std::string observations_table(const Observations& observations) {
-  std::vector<std::vector<std::string>> cells = {{"run", "N", "D", "C", "loss", "seed"}};
-  const auto count = [](const std::optional<double>& value) {
-    return value ? base::format_count(*value) : "-";
-  };
-  for (const Observation& row : observations.rows) {
-    cells.push_back({row.name, count(row.parameters_active), count(row.tokens),
-                     row.flops ? base::format_number(*row.flops, 4) : "-",
-                     base::format_number(row.loss, 5), row.seed ? std::to_string(*row.seed) : "-"});
-  }
-  std::string text = base::format_table(cells);
-  for (const LeftOut& row : observations.left_out) {
-    text += "left out: " + row.name + " (" + row.reason + ")\n";
-  }
-  return text;
 }
 
 }  // namespace windtunnel::scaling

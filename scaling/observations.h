@@ -12,6 +12,7 @@
 
 #include "base/config.h"
 #include "scaling/law.h"
+#include "scaling/row_filter.h"
 #include "study/run_record.h"
 
 namespace windtunnel::scaling {
@@ -29,8 +30,11 @@ inline constexpr const char* kAsGiven = "as given";
 struct Observation {
   /// Run id, or "row 12".
   std::string name;
+  /// The run, where several rows are checkpoints of one; empty: the row is a run of its own.
+  std::string run;
   std::optional<double> parameters_active;
   std::optional<double> parameters_total;
+  std::optional<double> parameters_no_embedding;
   std::optional<double> tokens;
   std::optional<double> unique_tokens;
   std::optional<double> flops;
@@ -42,12 +46,16 @@ struct Observation {
   std::string data_fingerprint;
   std::optional<bool> schedule_finished;
   std::optional<bool> learning_rate_tuned;
+  std::optional<double> learning_rate;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
     visit("name", self.name, {.help = "run id, or the row of the file"});
+    visit("run", self.run, {.help = "the run, where rows are its checkpoints"});
     visit("parameters_active", self.parameters_active, {.help = "N, used by one token"});
     visit("parameters_total", self.parameters_total, {.help = "all weights"});
+    visit("parameters_no_embedding", self.parameters_no_embedding,
+          {.help = "without vocabulary tables"});
     visit("tokens", self.tokens, {.help = "D, tokens trained on"});
     visit("unique_tokens", self.unique_tokens, {.help = "different tokens among them"});
     visit("flops", self.flops, {.help = "C, training FLOPs"});
@@ -59,6 +67,7 @@ struct Observation {
     visit("data_fingerprint", self.data_fingerprint, {.help = "of the data trained on"});
     visit("schedule_finished", self.schedule_finished, {.help = "learning rate ran to its end"});
     visit("learning_rate_tuned", self.learning_rate_tuned, {.help = "for this size"});
+    visit("learning_rate", self.learning_rate, {.help = "peak"});
   }
 };
 
@@ -73,14 +82,32 @@ struct LeftOut {
   }
 };
 
+/// Something to know about a row that stays in the table.
+struct Flag {
+  std::string name;
+  /// "duplicate", "outlier", "unfinished_schedule", "untuned", "edge_of_grid".
+  std::string kind;
+  std::string reason;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("name", self.name, {.help = "the run or row"});
+    visit("kind", self.kind,
+          {.help = "duplicate, outlier, unfinished_schedule, untuned, edge_of_grid"});
+    visit("reason", self.reason, {.help = "with the numbers"});
+  }
+};
+
 struct Observations {
   std::vector<Observation> rows;
   std::vector<LeftOut> left_out;
+  std::vector<Flag> flags;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
     visit("rows", self.rows, {.help = "what a fit would see"});
     visit("left_out", self.left_out, {.help = "what it would not, and why"});
+    visit("flags", self.flags, {.help = "rows to look at"});
   }
 };
 
@@ -89,11 +116,14 @@ struct Observations {
 Observations observations_from_records(const std::vector<study::RunRecord>& records,
                                        const std::string& flops_convention = convention::kSixND);
 
-/// Which column holds what. Keys: name, N, N_total, D, D_unique, C, L, se, seed, data.
+/// Which column holds what. Keys: name, run (where rows are checkpoints of one), N, N_total,
+/// N_no_embed, D, D_unique, C, counted (how C was), L, unit (of L), se, seed, data, lr, tuned and
+/// finished (true, false, 1 or 0). D is C / (6 N) where the map has C and N and no D.
 struct ColumnMap {
   std::map<std::string, std::string> columns;
 
-  /// From "N=params_no_embed,D=tokens,L=loss". L is required, and C or both N and D.
+  /// From "N=params_no_embed,D=tokens,L=loss". L is required (or N and C, for the law of optima),
+  /// and C or both N and D.
   /// Errors: UsageError naming the part that is wrong and the known keys.
   static ColumnMap parse(const std::string& text);
 };
@@ -104,9 +134,12 @@ struct ImportOptions {
   std::string loss_unit = "as given";
   /// How the file's C was counted; C is 6ND if the map has no C.
   std::string flops_convention = convention::kAsGiven;
+  /// Names are keys of the map or columns of the file; rows that do not pass are left out.
+  RowFilter where = {};
 };
 
-/// Reads .csv (header, RFC 4180 quotes) or .jsonl (one object a line).
+/// Reads .csv (header, RFC 4180 quotes), .jsonl (one object a line) or a folder of TensorBoard's
+/// event files (one row a run, columns are tags).
 /// Errors: Error naming the file and the row, for an empty file, an absent column (with the columns
 /// there are), or a cell that is no number.
 Observations read_observations(const std::filesystem::path& file, const ImportOptions& options);
@@ -117,10 +150,26 @@ Observations read_observations(const std::filesystem::path& file, const ImportOp
 /// law has parameters and parameters, respectively; losses not all equal.
 void require_fittable(const std::vector<Observation>& rows, const std::string& law_name);
 
-/// The coordinates of a row; absent ones are 0.
+/// Takes the rows that do not pass out of the table, into left_out.
+void apply_filter(Observations& observations, const RowFilter& filter);
+
+/// Leaves out every row whose loss is not below the `count`-th highest.
+void drop_worst(Observations& observations, int count);
+
+/// The value of a key of the column map, as text; empty if the row has none or the key is unknown.
+std::string text_of(const Observation& row, const std::string& key);
+
+/// The coordinates of a row; absent ones are 0; U is D where it is
+/// absent.
 Point point_of(const Observation& row);
 
-/// For people.
-std::string observations_table(const Observations& observations);
+/// "a, b, c and 4 more".
+std::string some_of(const std::vector<std::string>& names);
+
+/// "left out: a, b (reason)", a line for each reason.
+std::string left_out_text(const std::vector<LeftOut>& left_out);
+
+/// For people: at most `shown` rows, then how many more; flags and what was left out, by reason.
+std::string observations_table(const Observations& observations, size_t shown = 200);
 
 }  // namespace windtunnel::scaling

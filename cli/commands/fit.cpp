@@ -2,114 +2,166 @@
 #include <memory>
 
 #include "base/text.h"
-#include "cli/command.h"
-#include "cli/places.h"
-#include "scaling/law_fit.h"
-#include "study/journal.h"
+#include "cli/fit_data.h"
+#include "report/fit_figures.h"
+#include "scaling/approaches.h"
+#include "scaling/quality.h"
 
 namespace windtunnel::cli {
 namespace {
 
 using scaling::Observation;
 
+/// Bootstrap draws unless asked for: as many as take about a second.
+constexpr int kAutomaticDraws = 1000;
+constexpr double kRowsTimesDraws = 2e6;
+constexpr int kLeastDraws = 100;
+
 struct Options {
-  std::string data;
-  std::string map;
+  FitData data;
   std::string law = "loss_c";
-  std::string objective = "least_squares";
-  std::string flops = scaling::convention::kSixND;
+  std::string objective = "least-squares";
   double delta = 1e-3;
   std::string on = "log";
   int starts = 16;
-  int bootstrap = 0;
+  int bootstrap = -1;
+  std::string holdout;
   int holdout_top = 0;
+  std::string approach;
+  double confidence = 0.95;
+  std::string figures;
+  bool no_gate = false;
   bool json = false;
   bool dry_run = false;
 };
 
-scaling::Observations read(const Options& options) {
-  if (!options.map.empty()) {
-    return scaling::read_observations(
-        options.data, {.map = scaling::ColumnMap::parse(options.map), .loss_unit = "as given"});
+scaling::FitOptions fit_options(const Options& options, size_t rows) {
+  std::string objective = options.objective;
+  std::replace(objective.begin(), objective.end(), '-', '_');
+  int draws = options.bootstrap;
+  if (draws < 0) {
+    draws = static_cast<int>(
+        std::min<double>(kAutomaticDraws, kRowsTimesDraws / static_cast<double>(rows + 1)));
+    if (draws < kLeastDraws) draws = 0;
   }
-  if (std::filesystem::is_regular_file(options.data)) {
-    throw base::UsageError("fit " + options.data +
-                           ": say which column is what, e.g. --map N=params,D=tokens,L=loss");
-  }
-  const study::Journal journal(find_study(options.data) / "journal.db", /*read_only=*/true);
-  std::vector<study::RunRecord> records;
-  // Runs under a wall-clock budget follow no law of compute; only a ladder's do.
-  for (const study::JournalRun& run : journal.runs()) {
-    if (run.purpose == "ladder" && run.record) records.push_back(*run.record);
-  }
-  if (records.empty()) {
-    throw base::UsageError("study '" + options.data +
-                           "' has no finished ladder run to fit; run "
-                           "windtunnel ladder first");
-  }
-  return scaling::observations_from_records(records, options.flops);
+  return {.law = options.law,
+          .objective = objective,
+          .huber_delta = options.delta,
+          .on = options.on,
+          .starts = options.starts,
+          .confidence = options.confidence,
+          .bootstrap = draws,
+          .gate = !options.no_gate};
 }
 
-/// The `count` rows with the most compute, taken out of `rows`.
-std::vector<Observation> take_largest(std::vector<Observation>& rows, int count) {
-  std::stable_sort(rows.begin(), rows.end(), [](const Observation& a, const Observation& b) {
-    return a.flops.value_or(0) < b.flops.value_or(0);
+/// The rows to hold out, taken out of `rows`: those that pass --holdout, or those with the most
+/// compute.
+std::vector<Observation> take_held_out(std::vector<Observation>& rows, const Options& options) {
+  const scaling::RowFilter filter = scaling::RowFilter::parse(options.holdout);
+  if (!filter.empty() && options.holdout_top > 0) {
+    throw base::UsageError("--holdout and --holdout-top exclude each other; give one");
+  }
+  const auto compute = [](const Observation& row) {
+    return scaling::compute_of(scaling::point_of(row));
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const Observation& a, const Observation& b) {
+    return compute(a) < compute(b);
   });
-  const auto kept = std::max<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(rows.size()) - count);
-  std::vector<Observation> largest(rows.begin() + kept, rows.end());
-  rows.erase(rows.begin() + kept, rows.end());
-  return largest;
+  const auto fitted =
+      filter.empty()
+          ? rows.end() - std::min<std::ptrdiff_t>(options.holdout_top,
+                                                  static_cast<std::ptrdiff_t>(rows.size()))
+          : std::stable_partition(rows.begin(), rows.end(), [&](const auto& row) {
+              return !filter.passes(
+                  [&](const std::string& name) { return scaling::text_of(row, name); });
+            });
+  std::vector<Observation> held_out(fitted, rows.end());
+  rows.erase(fitted, rows.end());
+  if (!filter.empty() && held_out.empty()) {
+    throw base::UsageError("--holdout '" + options.holdout +
+                           "' matches no row; it reads the keys " +
+                           "of the column map, such as C, N, D and name");
+  }
+  return held_out;
 }
 
 int fit(const Options& options) {
-  scaling::Observations observations = read(options);
+  if (!options.approach.empty()) {
+    const std::vector<std::string> known = {"1", "2", "3", "all"};
+    if (std::find(known.begin(), known.end(), options.approach) == known.end()) {
+      throw base::UsageError("--approach " + options.approach + " must be 1, 2, 3 or all");
+    }
+  }
+  scaling::law_named(options.law);
+  scaling::Observations observations = read_fit_data(options.data, options.law);
   if (options.dry_run) {
+    observations.flags = scaling::flags_of(observations.rows);
     print(scaling::observations_table(observations));
     return base::kExitDone;
   }
-  const std::vector<Observation> held_out = take_largest(observations.rows, options.holdout_top);
+  const std::vector<Observation> held_out = take_held_out(observations.rows, options);
   std::vector<scaling::Wanted> wanted;
   std::map<std::string, std::string> forecast_of;
   for (const Observation& row : held_out) {
     wanted.push_back({row.name, scaling::point_of(row)});
     forecast_of[row.name] = row.name;
   }
-  scaling::LawFit result = scaling::fit_law(observations.rows,
-                                            {.law = options.law,
-                                             .objective = options.objective,
-                                             .huber_delta = options.delta,
-                                             .on = options.on,
-                                             .starts = options.starts,
-                                             .bootstrap = options.bootstrap},
-                                            wanted);
+  const scaling::FitOptions chosen = fit_options(options, observations.rows.size());
+  scaling::LawFit result = scaling::fit_law(observations.rows, chosen, wanted);
   result.left_out = observations.left_out;
+  result.flags = scaling::flags_of(observations.rows);
+  if (chosen.bootstrap == 0 && options.bootstrap < 0) {
+    result.warnings.push_back("no bootstrap: " + std::to_string(observations.rows.size()) +
+                              " rows would take long; ask with --bootstrap K");
+  }
   scaling::score_forecasts(result, held_out, forecast_of);
+  result.methods = scaling::methods_paragraph(result);
+  std::optional<scaling::Approaches> approaches;
+  if (!options.approach.empty()) {
+    approaches = scaling::run_approaches(observations.rows, chosen, options.approach);
+  }
+  if (!options.figures.empty()) {
+    report::write_fit_figures(result, approaches ? &*approaches : nullptr, observations.rows,
+                              options.figures);
+  }
   if (options.json) {
-    print(base::to_json(result));
+    base::Json json = base::to_json(result);
+    json["objective"] = result.diagnostics.objective;
+    json["holdout"] = json["held_out"];
+    json.erase("held_out");
+    if (approaches) json["approaches"] = base::to_json(*approaches);
+    print(json);
   } else {
-    print(scaling::fit_page(result));
+    print(scaling::fit_page(result) +
+          (approaches ? "\n" + scaling::approaches_text(*approaches) : ""));
   }
   return base::kExitDone;
 }
 
 Action setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("data", options->data, "study with a ladder, or a .csv or .jsonl table")
-      ->required();
-  app.add_option("--map", options->map, "which column is what: N=..,D=..,C=..,L=..");
+  add_fit_data(app, options->data);
   app.add_option("--law", options->law, "windtunnel list laws")->capture_default_str();
-  app.add_option("--objective", options->objective, "least_squares or huber")
+  app.add_option("--objective", options->objective, "huber or least-squares")
       ->capture_default_str();
   app.add_option("--delta", options->delta, "Huber's width, in the unit of the residual")
       ->capture_default_str();
   app.add_option("--on", options->on, "residuals of ln L (log) or of L (linear)")
       ->capture_default_str();
-  app.add_option("--flops", options->flops, "of our own runs: 6ND or exact")->capture_default_str();
   app.add_option("--starts", options->starts, "starts of the search")->capture_default_str();
-  app.add_option("--bootstrap", options->bootstrap, "bootstrap draws, clustered by run")
+  app.add_option("--bootstrap", options->bootstrap,
+                 "bootstrap draws, clustered by run; -1: as many as take about a second")
       ->capture_default_str();
+  app.add_option("--holdout", options->holdout,
+                 "leave these rows out and forecast them, e.g. 'C>=1e21'");
   app.add_option("--holdout-top", options->holdout_top,
-                 "leave the K rows with the most compute out and forecast them");
+                 "leave the K rows with the most compute out and forecast them")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--approach", options->approach,
+                 "also find the best size for a budget by approach 1, 2, 3 or all");
+  app.add_option("--confidence", options->confidence, "of all intervals")->capture_default_str();
+  app.add_option("--figures", options->figures, "folder to write figures to (SVG, PNG, PDF)");
+  app.add_flag("--no-gate", options->no_gate, "do not test the law on its own larger rows");
   add_json_flag(app, options->json);
   add_dry_run_flag(app, options->dry_run);
   return [options] { return fit(*options); };

@@ -45,8 +45,20 @@ std::string png_commands(const std::string& name, const Layout& layout, int heig
       layout.width_pixels * 2, height * 2, layout.font_pixels, colour::kPaper.light, name);
 }
 
+std::string pdf_commands(const std::string& name, const Layout& layout, int height) {
+  constexpr double kPixelsPerInch = 100;
+  return fmt::format(
+      "if (strstrt(GPVAL_TERMINALS, 'pdfcairo') > 0) {{\n"
+      "  set terminal pdfcairo size {:.2f}in,{:.2f}in enhanced font 'sans-serif,11'\n"
+      "  set output '{}.pdf'\n  replot\n  unset output\n}}\n",
+      layout.width_pixels / kPixelsPerInch, height / kPixelsPerInch, name);
+}
+
+/// What is written beside the SVG.
+enum class Prints { kNone, kPng, kPngAndPdf };
+
 std::string run_script(const std::string& name, const Layout& layout, const Figure& figure,
-                       bool with_png, const fs::path& folder) {
+                       Prints prints, const fs::path& folder) {
   const int height = static_cast<int>(std::lround(layout.height_pixels * figure.height_factor));
   std::string script = fmt::format(
       "set terminal svg size {},{} dynamic enhanced font 'sans-serif,{}' name '{}' "
@@ -54,7 +66,8 @@ std::string run_script(const std::string& name, const Layout& layout, const Figu
       "set output '{}.svg'\n{}{}unset output\n",
       layout.width_pixels, height, layout.font_pixels, name, colour::kPaper.light, name, settings(),
       figure.commands);
-  if (with_png) script += png_commands(name, layout, height);
+  if (prints != Prints::kNone) script += png_commands(name, layout, height);
+  if (prints == Prints::kPngAndPdf) script += pdf_commands(name, layout, height);
   base::write_file_atomic(folder / (name + ".gp"), base::redact(script));
   const fs::path log = folder / (name + ".log");
   const base::ExitStatus status = base::run_child({.command = {"gnuplot", name + ".gp"},
@@ -123,14 +136,23 @@ DrawnFigure draw_figure(const std::string& name, const FigureKind& kind, const F
   const SvgText text{.title = kind.title, .description = wide.alternative_text};
   DrawnFigure drawn;
   const std::string narrow_name = name + "_narrow";
-  const std::string narrow_svg = run_script(narrow_name, narrow_layout(), narrow, false, folder);
+  const std::string narrow_svg =
+      run_script(narrow_name, narrow_layout(), narrow, Prints::kNone, folder);
   drawn.narrow_svg = inline_svg(narrow_svg, narrow_name, text);
   fs::remove(folder / (narrow_name + ".svg"));
   fs::remove(folder / (narrow_name + ".gp"));
-  const std::string wide_svg = run_script(name, wide_layout(), wide, true, folder);
+  const std::string wide_svg = run_script(name, wide_layout(), wide, Prints::kPng, folder);
   drawn.wide_svg = inline_svg(wide_svg, name, text);
   base::write_file_atomic(folder / (name + ".svg"), with_svg_text(wide_svg, text));
   return drawn;
+}
+
+void print_figure(const std::string& name, const std::string& title, const Figure& figure,
+                  const fs::path& folder) {
+  const std::string svg = run_script(name, wide_layout(), figure, Prints::kPngAndPdf, folder);
+  base::write_file_atomic(
+      folder / (name + ".svg"),
+      with_svg_text(svg, {.title = title, .description = figure.alternative_text}));
 }
 
 Layout wide_layout() {

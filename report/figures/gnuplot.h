@@ -59,6 +59,11 @@ struct DrawnFigure {
 DrawnFigure draw_figure(const std::string& name, const FigureKind& kind, const Figure& wide,
                         const Figure& narrow, const std::filesystem::path& folder);
 
+/// Leaves <name>.svg, <name>.png, <name>.pdf and the script <name>.gp in `folder`, in the wide
+/// layout; the PNG and the PDF where gnuplot can write them. Errors: as draw_figure.
+void print_figure(const std::string& name, const std::string& title, const Figure& figure,
+                  const std::filesystem::path& folder);
+
 Layout wide_layout();
 Layout narrow_layout();
 

@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 
-#include "scaling/intervals.h"
+#include "scaling/law_fit.h"
 #include "tests/scaling/synthetic.h"
 
 namespace windtunnel::scaling {
@@ -12,6 +13,9 @@ namespace {
 
 constexpr int kSets = 300;
 constexpr double kConfidence = 0.9;
+
+/// Fewer data sets than the three points below are stated for, unless WINDTUNNEL_LONG asks for all.
+bool is_long() { return std::getenv("WINDTUNNEL_LONG") != nullptr; }
 
 /// Three standard deviations of a count out of kSets.
 double tolerance() { return 3 * std::sqrt(kConfidence * (1 - kConfidence) / kSets); }
@@ -59,6 +63,72 @@ TEST(Coverage, AForecastFromFiveRungsHoldsTheHeldOutRunAtTheStatedRate) {
   // Two degrees of freedom and an offset that may sit at 0: at least the stated rate.
   EXPECT_GE(static_cast<double>(held) / kSets, kConfidence - tolerance());
 }
+
+struct Known {
+  const char* law;
+  std::vector<double> coefficients;
+  std::vector<double> exponents;
+  double noise;
+};
+
+class KnownLaw : public testing::TestWithParam<Known> {};
+
+/// Thirty runs at several tokens per parameter, over four decades of compute.
+std::vector<Point> design() {
+  std::vector<Point> points;
+  for (int size = 0; size < 6; ++size) {
+    for (const double ratio : {5.0, 10.0, 20.0, 40.0, 80.0}) {
+      const double n = 1e7 * std::pow(10, size * 0.4);
+      points.push_back({n, ratio * n, 6 * n * ratio * n});
+    }
+  }
+  return points;
+}
+
+TEST_P(KnownLaw, ProfileIntervalsHoldTheTruthWhereTheVerdictIsIdentified) {
+  const Known& known = GetParam();
+  const Law& law = law_named(known.law).entry;
+  const int sets = is_long() ? 1000 : 120;
+  constexpr double kStated = 0.95;
+  std::map<std::string, int> held, judged;
+  for (int set = 0; set < sets; ++set) {
+    base::RandomStream random(static_cast<uint64_t>(set), "noisy data sets");
+    std::vector<Observation> rows;
+    for (const Point& point : design()) {
+      const double loss = predict(law, known.coefficients, known.exponents, point);
+      rows.push_back(tests::row("r" + std::to_string(rows.size()), point.flops,
+                                loss * std::exp(known.noise * random.normal())));
+      rows.back().parameters_active = point.parameters;
+      rows.back().tokens = point.tokens;
+    }
+    const LawFit fit = fit_law(rows, {.law = known.law, .starts = 4, .confidence = kStated});
+    const auto count = [&](const std::string& name, double truth) {
+      if (fit.verdict.parameters.at(name).verdict != identified::kIdentified) return;
+      ++judged[name];
+      held[name] += fit.intervals.profile.at(name).holds(truth) ? 1 : 0;
+    };
+    for (size_t k = 0; k < law.coefficients.size(); ++k) {
+      count(law.coefficients[k].name, known.coefficients[k]);
+    }
+    for (size_t j = 0; j < law.exponents.size(); ++j) {
+      count(law.exponents[j].name, shown_value(law.exponents[j], known.exponents[j]));
+    }
+  }
+  for (const auto& [name, count] : judged) {
+    EXPECT_GT(count, 0.9 * sets) << name << " is seldom identified";
+    const double sampling = 3 * std::sqrt(kStated * (1 - kStated) / count);
+    EXPECT_NEAR(static_cast<double>(held[name]) / count, kStated, is_long() ? 0.03 : sampling)
+        << name;
+  }
+  EXPECT_EQ(judged.size(), static_cast<size_t>(law.parameter_count()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Laws, KnownLaw,
+                         testing::Values(Known{"power_c", {30}, {0.06}, 0.005},
+                                         Known{"loss_c", {1.7, 1600}, {0.17}, 0.001},
+                                         Known{"loss_nd", {1.7, 400, 1500}, {0.34, 0.36}, 0.001},
+                                         Known{"overtrain_nm", {1.8, 170, 370}, {0.27}, 0.001}),
+                         [](const auto& item) { return std::string(item.param.law); });
 
 }  // namespace
 }  // namespace windtunnel::scaling

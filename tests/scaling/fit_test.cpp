@@ -43,6 +43,8 @@ TEST(Fit, AgreesWithAnIndependentFit) {
   EXPECT_NEAR(2 * found.best.objective / at(expected, "rss"), 1, 1e-4);
   EXPECT_EQ(found.starts_in_best_basin, 16);
   EXPECT_LT(found.restart_gain, kSameBasin);
+  EXPECT_LT(found.solver_gain, kSameBasin);
+  EXPECT_FALSE(found.answer_is_a_start);
 }
 
 TEST(Fit, ThePlainPowerLawIsTheLawWithItsOffsetPinnedAtZero) {
@@ -141,8 +143,9 @@ TEST(Noise, IsNeverBelievedToBeBelowAKnownFloor) {
 
 TEST(Bootstrap, IsDeterministicAndCountsDrawsThatCannotBeFitted) {
   const Target target = golden_target("loss_c");
-  const Bootstrap first = bootstrap(target, 60, 0.9, 7);
-  const Bootstrap again = bootstrap(target, 60, 0.9, 7);
+  const Minimum best = search(target, 8).best;
+  const Bootstrap first = bootstrap(target, best, 60, 0.9, 7);
+  const Bootstrap again = bootstrap(target, best, 60, 0.9, 7);
   EXPECT_EQ(first.failures, again.failures);
   EXPECT_EQ(*first.intervals[2].low, *again.intervals[2].low);
   // Five runs drawn from five: some draws hold fewer than three budgets.

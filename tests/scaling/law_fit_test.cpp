@@ -60,8 +60,8 @@ TEST(LawFit, PublishedLadderGivesTheStatedPowerLawAndHeldOutError) {
 
 TEST(LawFit, PublishedLadderDoesNotIdentifyTheOffsetAndSaysSo) {
   const LawFit fit = published_fit("loss_c");
-  EXPECT_EQ(fit.verdict.overall, identified::kNotIdentified);
-  EXPECT_EQ(fit.verdict.parameters.at("E").verdict, identified::kNotIdentified);
+  EXPECT_EQ(fit.verdict.overall, identified::kRefused);
+  EXPECT_EQ(fit.verdict.parameters.at("E").verdict, identified::kRefused);
   EXPECT_EQ(fit.verdict.parameters.at("alpha").verdict, identified::kWeak);
   EXPECT_EQ(fit.parameters.at("E"), 0);
   EXPECT_EQ(fit.intervals.profile.at("E").low, 0.0);

@@ -1,0 +1,17 @@
+#pragma once
+// A law is believed as far as it has been tested. The rows are cut at rising budgets; up to each
+// cut the law is fitted, and forecasts the rows up to the next. What the forecasts miss beyond
+// their own intervals is the error of the law, which no interval from inside the rows can see.
+
+#include "scaling/law_fit.h"
+
+namespace windtunnel::scaling {
+
+/// At most twelve cuts, evenly through the distinct budgets; the first leaves enough rows to fit
+/// and never less than a third of them. A gate without windows says why in `note`.
+///
+/// Cost:    one short search for each cut, an interval for each tested row; a table above 5,000
+///          rows is thinned to that.
+Gate run_gate(const std::vector<Observation>& rows, const FitOptions& options);
+
+}  // namespace windtunnel::scaling

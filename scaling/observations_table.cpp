@@ -1,0 +1,51 @@
+// The table of observations.h for people.
+
+#include <map>
+
+#include "base/text.h"
+#include "scaling/observations.h"
+
+namespace windtunnel::scaling {
+
+std::string observations_table(const Observations& observations, size_t shown) {
+  std::vector<std::vector<std::string>> cells = {
+      {"run", "N", "D", "D/N", "C", "loss", "seed", "flags"}};
+  const auto count = [](const std::optional<double>& value) {
+    return value ? base::format_count(*value) : "-";
+  };
+  std::map<std::string, std::vector<std::string>> kinds;
+  for (const Flag& flag : observations.flags) kinds[flag.name].push_back(flag.kind);
+  const auto& rows = observations.rows;
+  for (size_t i = 0; i < rows.size() && i < shown; ++i) {
+    const Observation& row = rows[i];
+    const auto flags = kinds.find(row.name);
+    const bool ratio = row.tokens && row.parameters_active;
+    cells.push_back({row.name, count(row.parameters_active), count(row.tokens),
+                     ratio ? base::format_number(*row.tokens / *row.parameters_active, 3) : "-",
+                     row.flops ? base::format_number(*row.flops, 4) : "-",
+                     base::format_number(row.loss, 5), row.seed ? std::to_string(*row.seed) : "-",
+                     flags == kinds.end() ? "" : base::join(flags->second, ", ")});
+  }
+  std::string text = base::format_table(cells);
+  if (rows.size() > shown) text += "and " + std::to_string(rows.size() - shown) + " more rows\n";
+  if (!rows.empty()) {
+    text += std::to_string(rows.size()) + " rows; loss in " + rows.front().loss_unit +
+            ", C counted as " + rows.front().flops_convention + "\n";
+  }
+  for (const Flag& flag : observations.flags) {
+    text += flag.kind + ": " + flag.name + ", " + flag.reason + "\n";
+  }
+  return text + left_out_text(observations.left_out);
+}
+
+std::string left_out_text(const std::vector<LeftOut>& left_out) {
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const LeftOut& row : left_out) by_reason[row.reason].push_back(row.name);
+  std::string text;
+  for (const auto& [reason, names] : by_reason) {
+    text += "left out: " + some_of(names) + " (" + reason + ")\n";
+  }
+  return text;
+}
+
+}  // namespace windtunnel::scaling

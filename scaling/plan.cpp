@@ -1,0 +1,204 @@
+#include "scaling/plan.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/text.h"
+#include "scaling/optimum.h"
+
+namespace windtunnel::scaling {
+namespace {
+
+using base::Error;
+using base::format_number;
+
+constexpr size_t kRungsShown = 5;
+constexpr std::array<double, 4> kFactors = {0.5, 2, 0.25, 4};
+
+Point point_at(double parameters, double tokens) {
+  return {parameters, tokens, 6 * parameters * tokens, tokens};
+}
+
+double loss_at(const LawFit& fit, const Minimum& minimum, double parameters, double tokens) {
+  return predict(law_named(fit.law).entry, minimum.coefficients, minimum.exponents,
+                 point_at(parameters, tokens));
+}
+
+/// d residual / d (ln coefficients, exponents) at a point.
+Eigen::VectorXd slope_at(const LawFit& fit, const Minimum& best, const Point& point) {
+  const Law& law = law_named(fit.law).entry;
+  const size_t terms = law.coefficients.size(), exponents = law.exponents.size();
+  std::array<double, Law::kMaximumTerms> log_terms;
+  std::array<double, Law::kMaximumTerms * Law::kMaximumExponents> slopes;
+  law.log_terms(point, best.exponents.data(), log_terms.data(), slopes.data());
+  const double loss = predict(law, best.coefficients, best.exponents, point);
+  Eigen::VectorXd result = Eigen::VectorXd::Zero(static_cast<long>(terms + exponents));
+  for (size_t k = 0; k < terms; ++k) {
+    if (best.coefficients[k] <= 0) continue;
+    const double value = std::exp(std::log(best.coefficients[k]) + log_terms[k]);
+    const double share = fit.options.on == "log" ? value / loss : value;
+    result(static_cast<long>(k)) = share;
+    for (size_t j = 0; j < exponents; ++j) {
+      result(static_cast<long>(terms + j)) += share * slopes[k * exponents + j];
+    }
+  }
+  return result;
+}
+
+Interval interval_of(std::vector<double> values, double confidence) {
+  if (values.empty()) return {};
+  return {quantile_of(values, (1 - confidence) / 2), quantile_of(values, (1 + confidence) / 2)};
+}
+
+std::vector<NextRung> next_rungs(const LawFit& fit, const Minimum& best, const Point& wanted) {
+  const double noise = std::max(fit.diagnostics.noise_of_one_run, 1e-9);
+  const long size = static_cast<long>(law_named(fit.law).entry.parameter_count());
+  Eigen::MatrixXd information = Eigen::MatrixXd::Zero(size, size);
+  double largest = 0;
+  for (const Observation& row : fit.rows) {
+    const Eigen::VectorXd slope = slope_at(fit, best, point_of(row));
+    information += slope * slope.transpose() / (noise * noise);
+    largest = std::max(largest, compute_of(point_of(row)));
+  }
+  // A direction the rows say nothing about is bounded by a prior of a factor of e^10.
+  information.diagonal().array() += 1e-2;
+  const Eigen::MatrixXd covariance = information.inverse();
+  const Eigen::VectorXd target = slope_at(fit, best, wanted);
+  const double variance = target.dot(covariance * target);
+  std::vector<NextRung> rungs;
+  for (const double budget : {0.25, 0.5, 1.0, 2.0, 4.0}) {
+    for (const double ratio : {5.0, 10.0, 20.0, 40.0, 80.0, 160.0}) {
+      NextRung rung;
+      rung.flops = budget * largest;
+      rung.tokens_per_parameter = ratio;
+      rung.parameters = std::sqrt(rung.flops / (6 * ratio));
+      rung.tokens = ratio * rung.parameters;
+      rung.predicted = loss_at(fit, best, rung.parameters, rung.tokens);
+      const Eigen::VectorXd slope = slope_at(fit, best, point_at(rung.parameters, rung.tokens));
+      const double shared = target.dot(covariance * slope);
+      const double gain = shared * shared / (noise * noise + slope.dot(covariance * slope));
+      rung.sd_now = std::sqrt(variance);
+      rung.sd_after = std::sqrt(std::max(0.0, variance - gain));
+      rungs.push_back(rung);
+    }
+  }
+  const auto for_a_flop = [](const NextRung& rung) {
+    return (rung.sd_now * rung.sd_now - rung.sd_after * rung.sd_after) / rung.flops;
+  };
+  std::stable_sort(rungs.begin(), rungs.end(), [&](const NextRung& a, const NextRung& b) {
+    return for_a_flop(a) > for_a_flop(b);
+  });
+  rungs.resize(std::min(rungs.size(), kRungsShown));
+  return rungs;
+}
+
+}  // namespace
+
+ComputePlan plan_compute(const LawFit& fit, double flops) {
+  const Minimum best = minimum_of(fit);
+  const Law& law = law_named(fit.law).entry;
+  const auto optimum = optimum_of(law, best.coefficients, best.exponents);
+  if (!optimum) {
+    throw Error("law " + fit.law + " has no best size for a budget; fit loss_nd or overtrain_nm");
+  }
+  ComputePlan plan;
+  plan.flops = flops;
+  plan.parameters = optimum->parameters(flops);
+  plan.tokens = optimum->tokens(flops);
+  plan.tokens_per_parameter = plan.tokens / plan.parameters;
+  plan.loss = loss_at(fit, best, plan.parameters, plan.tokens);
+
+  std::vector<double> sizes, tokens, losses;
+  std::array<std::vector<double>, kFactors.size()> lost;
+  for (const auto& draw : fit.draws) {
+    const Minimum minimum = minimum_of_draw(fit, draw);
+    const auto drawn = optimum_of(law, minimum.coefficients, minimum.exponents);
+    if (!drawn) continue;
+    sizes.push_back(drawn->parameters(flops));
+    tokens.push_back(drawn->tokens(flops));
+    losses.push_back(loss_at(fit, minimum, sizes.back(), tokens.back()));
+    // What the choice made from the fit costs if this draw is the truth.
+    for (size_t f = 0; f < kFactors.size(); ++f) {
+      lost[f].push_back(
+          loss_at(fit, minimum, kFactors[f] * plan.parameters, plan.tokens / kFactors[f]) -
+          losses.back());
+    }
+  }
+  const double confidence = fit.options.confidence;
+  plan.parameters_interval = interval_of(sizes, confidence);
+  plan.tokens_interval = interval_of(tokens, confidence);
+  plan.loss_interval = interval_of(losses, confidence);
+  for (size_t f = 0; f < kFactors.size(); ++f) {
+    WrongChoice choice{.factor = kFactors[f],
+                       .parameters = kFactors[f] * plan.parameters,
+                       .tokens = plan.tokens / kFactors[f]};
+    choice.loss = loss_at(fit, best, choice.parameters, choice.tokens);
+    choice.loss_lost = choice.loss - plan.loss;
+    choice.loss_lost_interval = interval_of(lost[f], confidence);
+    plan.wrong_choices.push_back(choice);
+  }
+  plan.next_rungs = next_rungs(fit, best, point_at(plan.parameters, plan.tokens));
+
+  double largest = 0;
+  for (const Observation& row : fit.rows) largest = std::max(largest, compute_of(point_of(row)));
+  if (flops > largest * std::max(1.0, fit.gate.tested_ratio)) {
+    plan.warnings.push_back("C = " + format_number(flops, 3) + " is " +
+                            format_number(flops / largest, 3) +
+                            " times the largest fitted; hold-outs tested the law up to " +
+                            format_number(std::max(1.0, fit.gate.tested_ratio), 3) + " times");
+  }
+  if (fit.draws.empty()) {
+    plan.warnings.push_back("the fit has no bootstrap draws, so nothing here has an interval");
+  }
+  for (const auto& [name, verdict] : fit.verdict.parameters) {
+    if (verdict.verdict != identified::kRefused) continue;
+    plan.warnings.push_back(name + " is not identified: " + base::join(verdict.reasons, "; "));
+  }
+  return plan;
+}
+
+std::string plan_text(const ComputePlan& plan) {
+  const auto interval = [](const Interval& ends, bool count) {
+    if (!ends.low || !ends.high) return std::string();
+    const auto text = [&](double value) {
+      return count ? base::format_count(value) : format_number(value, 4);
+    };
+    return " [" + text(*ends.low) + ", " + text(*ends.high) + "]";
+  };
+  std::string text = "for C = " + format_number(plan.flops, 4) + " (6ND)\n";
+  text += "N*   " + base::format_count(plan.parameters) + interval(plan.parameters_interval, true) +
+          "\n";
+  text += "D*   " + base::format_count(plan.tokens) + interval(plan.tokens_interval, true) + "\n";
+  text += "D/N  " + format_number(plan.tokens_per_parameter, 4) + "\n";
+  text += "loss " + format_number(plan.loss, 5) + interval(plan.loss_interval, false) + "\n\n";
+  std::vector<std::vector<std::string>> wrong = {
+      {"N / N*", "N", "D", "loss", "lost", "interval of it"}};
+  for (const WrongChoice& choice : plan.wrong_choices) {
+    wrong.push_back({format_number(choice.factor), base::format_count(choice.parameters),
+                     base::format_count(choice.tokens), format_number(choice.loss, 5),
+                     format_number(choice.loss_lost, 3),
+                     interval(choice.loss_lost_interval, false)});
+  }
+  text += base::format_table(wrong) + "\nnext rungs, the one that tells most for a FLOP first\n";
+  std::vector<std::vector<std::string>> rungs = {
+      {"N", "D", "D/N", "C", "predicted", "sd of the forecast", "with it"}};
+  for (const NextRung& rung : plan.next_rungs) {
+    rungs.push_back({base::format_count(rung.parameters), base::format_count(rung.tokens),
+                     format_number(rung.tokens_per_parameter, 3), format_number(rung.flops, 3),
+                     format_number(rung.predicted, 5), format_number(rung.sd_now, 3),
+                     format_number(rung.sd_after, 3)});
+  }
+  text += base::format_table(rungs);
+  if (!plan.next_rungs.empty()) {
+    const NextRung& first = plan.next_rungs.front();
+    text += "as a ladder: tokens_per_parameter: " + format_number(first.tokens_per_parameter, 3) +
+            ", a rung of about " + base::format_count(first.parameters) +
+            " active parameters (windtunnel census tells the width)\n";
+  }
+  for (const std::string& warning : plan.warnings) text += "warning: " + warning + "\n";
+  return text;
+}
+
+}  // namespace windtunnel::scaling

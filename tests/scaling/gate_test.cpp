@@ -1,0 +1,61 @@
+#include "scaling/gate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/scaling/synthetic.h"
+
+namespace windtunnel::scaling {
+namespace {
+
+constexpr tests::Truth kTruth{1.6, 1500, 0.27};
+
+TEST(Gate, WindowsExpandAndCoverEveryLaterRowOnce) {
+  const auto rows = tests::rows_of(kTruth, 15, 1e11, 1e15, 0.002);
+  const Gate gate = run_gate(rows, {.law = "loss_c"});
+  ASSERT_EQ(gate.windows.size(), 10u);
+  int tested = 0;
+  for (size_t i = 0; i < gate.windows.size(); ++i) {
+    const Window& window = gate.windows[i];
+    EXPECT_EQ(window.rows_fitted, 5 + static_cast<int>(i));
+    EXPECT_NEAR(window.ratio, std::pow(1e4, 1.0 / 14), 1e-6);
+    tested += window.rows_tested;
+  }
+  EXPECT_EQ(tested, 10);
+  EXPECT_EQ(gate.tested, 10);
+  EXPECT_GE(gate.covered, 8);
+  EXPECT_EQ(gate.note, "");
+}
+
+TEST(Gate, AWrongLawShowsAsModelError) {
+  const auto rows = tests::rows_of(kTruth, 15, 1e11, 1e16, 0.0005);
+  const Gate right = run_gate(rows, {.law = "loss_c"});
+  const Gate wrong = run_gate(rows, {.law = "power_c"});
+  EXPECT_LT(right.model_error, 0.002);
+  EXPECT_GT(wrong.model_error, 0.005);
+  EXPECT_LT(wrong.covered, right.covered);
+}
+
+TEST(Gate, ForecastsCarryTheModelErrorAndAMarkBeyondTheTestedRatio) {
+  const auto rows = tests::rows_of(kTruth, 15, 1e11, 1e16, 0.0005);
+  const LawFit fit = fit_law(rows, {.law = "power_c", .gate = true},
+                             {{"near", {.flops = 1.5e16}}, {"far", {.flops = 1e18}}});
+  const Forecast& near = fit.forecasts[0];
+  ASSERT_TRUE(near.interval_with_model_error);
+  EXPECT_LT(*near.interval_with_model_error->low, *near.interval.low);
+  EXPECT_GT(*near.interval_with_model_error->high, *near.interval.high);
+  EXPECT_FALSE(near.beyond_tested);
+  EXPECT_TRUE(fit.forecasts[1].beyond_tested);
+  EXPECT_THAT(fit_page(fit), testing::HasSubstr("beyond what was tested: no hold-out lay further"));
+}
+
+TEST(Gate, TooFewBudgetsSayWhyThereIsNone) {
+  const Gate gate = run_gate(tests::rows_of(kTruth, 5, 1e11, 1e13), {.law = "loss_c"});
+  EXPECT_TRUE(gate.windows.empty());
+  EXPECT_THAT(gate.note, testing::HasSubstr("5 rows leave no larger budget"));
+}
+
+}  // namespace
+}  // namespace windtunnel::scaling
