@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "agent/answer.h"
 #include "agent/fenced.h"
 #include "agent/prompt.h"
 #include "agent/research_space.h"
@@ -149,7 +150,7 @@ void read_change(const Json& entry, const ProposalContext& context,
     for (const std::string& error : *found) errors.push_back(place + "." + error);
     return;
   }
-  auto& proposal = std::get<study::Proposal>(read);
+  study::Proposal proposal = std::get<Answer>(read).proposal;
   proposal.citations = entry.at("citations").get<std::vector<std::string>>();
   check_citations(proposal.citations, known, place + ".citations", errors);
   check_sentences(proposal.hypothesis, kMaxHypothesisSentences, place + ".hypothesis", errors);
