@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const std::string kOutOfMemoryAtFirst =
-    R"(if grep -q '"micro_batch_rows": *8' $RUN/config.json; then )";
+    R"(if grep -q '"micro_batch_rows": *4' $RUN/config.json; then )";
 
 class JobFaults : public ScriptedTrainer {
  protected:
@@ -42,8 +42,8 @@ TEST_F(JobFaults, OutOfMemoryIsRetriedOnceWithHalfTheMicroBatch) {
             R"(; else echo '{"outcome": "out_of_memory"}' > $RUN/train.json; fi)");
   EXPECT_EQ(record.bits_per_byte(), 2.5);
   EXPECT_EQ(record.job.training_attempts, 2);
-  EXPECT_EQ(record.job.micro_batch_rows_requested, 16);
-  EXPECT_EQ(record.job.micro_batch_rows_effective, 8);
+  EXPECT_EQ(record.job.micro_batch_rows_requested, 8);
+  EXPECT_EQ(record.job.micro_batch_rows_effective, 4);
   const auto config = base::read_json(run_folder() / "config.json");
   EXPECT_EQ(config["train"]["tokens_per_step"], 2048) << "the total batch stays";
   EXPECT_EQ(record.config_fingerprint, config_fingerprint(request().config));
@@ -71,8 +71,8 @@ TEST_F(JobFaults, ARunThatGoesOnKeepsTheMicroBatchThatFitted) {
   again.resume = true;
   const RunRecord record = finish(*runner(), again);
   EXPECT_EQ(record.job.training_attempts, 1);
-  EXPECT_EQ(record.job.micro_batch_rows_effective, 8);
-  EXPECT_EQ(record.job.micro_batch_rows_requested, 16);
+  EXPECT_EQ(record.job.micro_batch_rows_effective, 4);
+  EXPECT_EQ(record.job.micro_batch_rows_requested, 8);
 }
 
 TEST_F(JobFaults, DivergenceIsNeverRetried) {
