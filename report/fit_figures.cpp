@@ -212,10 +212,9 @@ std::optional<Figure> profile_figure(const LawFit& fit, const std::vector<Observ
     figure.alternative_text += fmt::format("{}: {:.4g}. ", name, value);
   }
   if (panels.empty()) return std::nullopt;
-  figure.commands += fmt::format(
-      "unset key\nset ylabel 'Rise of the objective'\nset multiplot layout {},{}\n{}"
-      "unset multiplot\n",
-      lines, columns, panels);
+  figure.commands += "unset key\nset ylabel 'Rise of the objective'\n";
+  figure.panels =
+      fmt::format("set multiplot layout {},{}\n{}unset multiplot\n", lines, columns, panels);
   return figure;
 }
 
@@ -283,13 +282,14 @@ std::optional<Figure> hull_figure(const LawFit& fit, const scaling::HullApproach
 std::optional<Figure> isoflop_figure(const LawFit& fit, const scaling::IsoFlopApproach& isoflop,
                                      const std::vector<Observation>& rows) {
   DataBlock measured("measured"), curves("curves"), vertices("vertices");
-  Extent x, y;
+  Extent x, y, budgets;
   for (const scaling::IsoFlop& budget : isoflop.budgets) {
     if (!budget.left_out.empty()) continue;
+    const double log_flops = std::log10(budget.flops);
     Extent sizes;
     for (const Observation& row : rows) {
       if (std::abs(std::log(compute(row) / budget.flops)) > 0.1) continue;
-      measured.add({row.parameters_active, row.loss});
+      measured.add({row.parameters_active, row.loss, log_flops});
       sizes.hold(*row.parameters_active);
       x.hold(*row.parameters_active);
       y.hold(row.loss);
@@ -300,24 +300,26 @@ std::optional<Figure> isoflop_figure(const LawFit& fit, const scaling::IsoFlopAp
       const double size =
           sizes.low * std::pow(sizes.high / sizes.low, static_cast<double>(i) / kSteps);
       const double off = std::log(size / budget.best_parameters);
-      curves.add({size, budget.loss + budget.curvature * off * off});
+      const double loss = budget.loss + budget.curvature * off * off;
+      curves.add({size, loss, log_flops});
+      y.hold(loss);
     }
     curves.gap();
-    vertices.add({budget.best_parameters, budget.loss}, fmt::format("C = {:.2g}", budget.flops));
-    y.hold(budget.loss);
+    vertices.add({budget.best_parameters, budget.loss});
+    budgets.hold(log_flops);
   }
   if (x.empty()) return std::nullopt;
   Figure figure;
+  // Dark to light in even steps of lightness, for any colour vision.
   figure.commands =
       measured.text() + curves.text() + vertices.text() + "set xlabel 'Parameters N'\nset ylabel " +
       gnuplot_text("Loss (" + words(fit.loss_unit) + ")") + " noenhanced\n" + log_ranges(x, y) +
-      plot({fmt::format("$curves using 1:2 with lines lw 1.5 {} title 'parabola of a budget'",
-                        line_colour(colour::kBlue)),
-            points("measured", 7, 0.6, colour::kMuted, "rows"),
-            points("vertices", 9, 1.3, colour::kOrange, "vertex"),
-            fmt::format("$vertices using 1:2:3 with labels center offset 0,-1 tc rgb '{}' "
-                        "noenhanced notitle",
-                        colour::kMuted.light)});
+      "set palette defined (0 '#440154', 1 '#3b528b', 2 '#21918c', 3 '#5ec962')\n"
+      "set cblabel 'Training compute (FLOPs)'\nset format cb '10^{%.1f}'\n" +
+      fmt::format("set cbrange [{}:{}]\n", exact(budgets.low), exact(budgets.high + 1e-9)) +
+      plot({"$curves using 1:2:3 with lines lw 1.5 lc palette title 'parabola of a budget'",
+            "$measured using 1:2:3 with points pt 7 ps 0.6 lc palette title 'rows'",
+            points("vertices", 9, 1.3, colour::kOrange, "vertex")});
   figure.alternative_text = fmt::format("{} budgets; N* grows as C^{:.4g}.", isoflop.budgets.size(),
                                         isoflop.parameters.exponent);
   return figure;

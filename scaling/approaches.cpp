@@ -313,20 +313,29 @@ std::string approaches_text(const Approaches& approaches) {
     }
     std::vector<std::vector<std::string>> cells = {
         {"  C", "rows", "N*", "D*", "curvature", "off centre", "used"}};
+    size_t unmade = 0;
     for (const IsoFlop& budget : isoflop.budgets) {
       const bool made = budget.best_parameters > 0;
+      if (!made) {
+        ++unmade;
+        continue;
+      }
       const auto& interval = budget.curvature_interval;
       cells.push_back({"  " + format_number(budget.flops, 3), std::to_string(budget.rows),
-                       made ? base::format_count(budget.best_parameters) : "-",
-                       made ? base::format_count(budget.best_tokens) : "-",
+                       base::format_count(budget.best_parameters),
+                       base::format_count(budget.best_tokens),
                        interval.low ? format_number(budget.curvature, 3) + " [" +
                                           format_number(*interval.low, 3) + ", " +
                                           format_number(*interval.high, 3) + "]"
                                     : "-",
-                       made ? format_number(budget.off_centre, 2) : "-",
+                       format_number(budget.off_centre, 2),
                        budget.left_out.empty() ? "yes" : "no: " + budget.left_out});
     }
     text += base::format_table(cells);
+    if (unmade > 0) {
+      text += "  and " + std::to_string(unmade) + " budgets with fewer than " +
+              std::to_string(kRowsOfAParabola) + " rows or one size\n";
+    }
   }
   if (!approaches.isoflop_problem.empty()) {
     text += "2 iso-FLOP: none: " + approaches.isoflop_problem + "\n";

@@ -168,12 +168,12 @@ std::string held_out_text(const LawFit& fit) {
 
 std::string fit_page(const LawFit& fit) {
   const Diagnostics& d = fit.diagnostics;
-  std::string text = fit.law + ": " + fit.formula + "\n" + std::to_string(d.rows) + " rows at " +
-                     std::to_string(d.distinct_points) + " budgets over " +
-                     format_number(d.decades, 3) + " decades; loss in " + fit.loss_unit +
-                     ", C by " + fit.flops_convention + "; noise of one run " +
-                     format_number(d.noise_of_one_run, 3) +
-                     (fit.options.on == "log" ? " relative\n" : "\n");
+  std::string text =
+      fit.law + ": " + fit.formula + "\n" + std::to_string(d.rows) + " rows at " +
+      std::to_string(d.distinct_points) + " places over " + format_number(d.decades, 3) +
+      " decades of " + variable_name(law_named(fit.law).entry.variables.front()) + "; loss in " +
+      fit.loss_unit + ", C " + fit.flops_convention + "; noise of one run " +
+      format_number(d.noise_of_one_run, 3) + (fit.options.on == "log" ? " relative\n" : "\n");
   text += "verdict: " + fit.verdict.overall + "\n\n" + parameters_table(fit) + "\n";
   text += verdict_text(fit);
   text += search_text(fit);

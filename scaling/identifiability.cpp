@@ -67,10 +67,12 @@ ParameterVerdict offset_verdict(const Target& target, const Minimum& best, const
     lower(result, identified::kRefused, "its " + percent + " interval has no upper end", cure);
   }
   const std::string first = variable_name(target.law->variables.front());
+  std::vector<std::string> names;
+  for (const Variable variable : target.law->variables) names.push_back(variable_name(variable));
   if (diagnostics.distinct_points < kBudgetsForAnOffset) {
     lower(result, identified::kWeak,
-          std::to_string(diagnostics.distinct_points) + " values of " + first + ", " +
-              std::to_string(kBudgetsForAnOffset) + " are needed: use " + name +
+          std::to_string(diagnostics.distinct_points) + " values of " + base::join(names, ", ") +
+              ", " + std::to_string(kBudgetsForAnOffset) + " are needed: use " + name +
               " only as an interval",
           cure);
   }

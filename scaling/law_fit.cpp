@@ -1,8 +1,8 @@
 #include "scaling/law_fit.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <set>
 
 #include "base/text.h"
 #include "scaling/gate.h"
@@ -58,11 +58,18 @@ double largest_of(const Target& target, Variable variable) {
 Diagnostics diagnostics_of(const Target& target, const Search& found, const Noise& noise) {
   const Variable first = target.law->variables.front();
   double smallest = INFINITY;
-  std::set<double> distinct;
+  std::vector<std::array<double, 4>> distinct;
+  distinct.reserve(target.rows.size());
   for (const Row& row : target.rows) {
     smallest = std::min(smallest, value_of(row.point, first));
-    distinct.insert(value_of(row.point, first));
+    std::array<double, 4> where{};
+    for (size_t v = 0; v < target.law->variables.size(); ++v) {
+      where[v] = value_of(row.point, target.law->variables[v]);
+    }
+    distinct.push_back(where);
   }
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   Diagnostics result;
   result.objective = found.best.objective;
   int quadratic = 0;

@@ -134,7 +134,7 @@ struct Diagnostics {
           {.help = "standard deviation, in the unit of the residual"});
     visit("rows", self.rows, {.help = "fitted"});
     visit("degrees_of_freedom", self.degrees_of_freedom, {.help = "rows minus parameters"});
-    visit("distinct_points", self.distinct_points, {.help = "different budgets or sizes"});
+    visit("distinct_points", self.distinct_points, {.help = "different values of the law's variables"});
     visit("decades", self.decades, {.help = "range of the first variable"});
     visit("sizes", self.sizes, {.help = "different N, to 1 %; null: the law does not read N"});
     visit("size_range", self.size_range, {.help = "largest over smallest N"});

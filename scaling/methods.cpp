@@ -33,8 +33,10 @@ std::string methods_paragraph(const LawFit& fit) {
   if (!fit.left_out.empty()) {
     text += " (" + std::to_string(fit.left_out.size()) + " left out, listed with reasons)";
   }
-  text += "; loss in " + fit.loss_unit + ", C counted as " + fit.flops_convention + "; " +
-          known_or(finished, kept, "schedule finished") + ", " +
+  text += "; loss in " + fit.loss_unit + ", C " +
+          (fit.flops_convention == convention::kAsGiven ? fit.flops_convention
+                                                        : "counted as " + fit.flops_convention) +
+          "; " + known_or(finished, kept, "schedule finished") + ", " +
           known_or(tuned, kept, "learning rate tuned") + ", " +
           known_or(errors, kept, "evaluation error known") + ". ";
   const std::string residual = options.on == "log" ? "ln L" : "L";

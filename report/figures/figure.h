@@ -20,8 +20,11 @@ struct Layout {
 };
 
 struct Figure {
-  /// gnuplot commands: data blocks, settings, one plot command at the end.
+  /// gnuplot commands: data blocks, settings, one plot command at the end
+  /// unless there are panels.
   std::string commands;
+  /// Of several panels: the plot commands, after `commands` has made data blocks and settings.
+  std::string panels = {};
   /// What the figure shows, in numbers, for people who do not see it.
   std::string alternative_text;
   /// How to read it.

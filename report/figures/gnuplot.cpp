@@ -36,22 +36,24 @@ std::string settings() {
 }
 
 /// Where gnuplot has no PNG terminal, the SVG alone is written.
-std::string png_commands(const std::string& name, const Layout& layout, int height) {
+std::string png_commands(const std::string& name, const Layout& layout, int height,
+                         const std::string& draw) {
   return fmt::format(
       "if (strstrt(GPVAL_TERMINALS, 'pngcairo') > 0) {{\n"
       "  set terminal pngcairo size {},{} enhanced font 'sans-serif,{}' fontscale 1.5 lw 2 "
       "background rgb '{}'\n"
-      "  set output '{}.png'\n  replot\n  unset output\n}}\n",
-      layout.width_pixels * 2, height * 2, layout.font_pixels, colour::kPaper.light, name);
+      "  set output '{}.png'\n  {}  unset output\n}}\n",
+      layout.width_pixels * 2, height * 2, layout.font_pixels, colour::kPaper.light, name, draw);
 }
 
-std::string pdf_commands(const std::string& name, const Layout& layout, int height) {
+std::string pdf_commands(const std::string& name, const Layout& layout, int height,
+                         const std::string& draw) {
   constexpr double kPixelsPerInch = 100;
   return fmt::format(
       "if (strstrt(GPVAL_TERMINALS, 'pdfcairo') > 0) {{\n"
       "  set terminal pdfcairo size {:.2f}in,{:.2f}in enhanced font 'sans-serif,11'\n"
-      "  set output '{}.pdf'\n  replot\n  unset output\n}}\n",
-      layout.width_pixels / kPixelsPerInch, height / kPixelsPerInch, name);
+      "  set output '{}.pdf'\n  {}  unset output\n}}\n",
+      layout.width_pixels / kPixelsPerInch, height / kPixelsPerInch, name, draw);
 }
 
 /// What is written beside the SVG.
@@ -63,11 +65,13 @@ std::string run_script(const std::string& name, const Layout& layout, const Figu
   std::string script = fmt::format(
       "set terminal svg size {},{} dynamic enhanced font 'sans-serif,{}' name '{}' "
       "background '{}'\n"
-      "set output '{}.svg'\n{}{}unset output\n",
+      "set output '{}.svg'\n{}{}{}unset output\n",
       layout.width_pixels, height, layout.font_pixels, name, colour::kPaper.light, name, settings(),
-      figure.commands);
-  if (prints != Prints::kNone) script += png_commands(name, layout, height);
-  if (prints == Prints::kPngAndPdf) script += pdf_commands(name, layout, height);
+      figure.commands, figure.panels);
+  // What `replot` repeats is the last panel only.
+  const std::string again = figure.panels.empty() ? "replot\n" : figure.panels;
+  if (prints != Prints::kNone) script += png_commands(name, layout, height, again);
+  if (prints == Prints::kPngAndPdf) script += pdf_commands(name, layout, height, again);
   base::write_file_atomic(folder / (name + ".gp"), base::redact(script));
   const fs::path log = folder / (name + ".log");
   const base::ExitStatus status = base::run_child({.command = {"gnuplot", name + ".gp"},
