@@ -56,7 +56,8 @@ void require_comparable_but_for_budget(const Trial& trial, const Pair& pair) {
   study::RunConfig config = trial.candidate;
   config.train.budget = trial.reference.train.budget;
   study::RunRecord candidate = pair.candidate;
-  candidate.comparability_key = study::comparability_key(config, pair.candidate.data_fingerprint);
+  candidate.comparability_key = study::comparability_key(config, pair.candidate.data_fingerprint,
+                                                         pair.candidate.code_version);
   require_comparable(candidate, pair.incumbent);
 }
 

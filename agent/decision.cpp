@@ -116,7 +116,7 @@ void require_comparable(const study::RunRecord& first, const study::RunRecord& s
   if (first.comparability_key == second.comparability_key) return;
   throw NotComparable(fmt::format(
       "run {} (key {}) cannot be compared with run {} (key {}): equal keys are needed, that is the "
-      "same data, validation split, budget, device, precision and threads",
+      "same data, validation split, budget, device, precision, threads and code of the trainer",
       first.id, first.comparability_key, second.id, second.comparability_key));
 }
 

@@ -41,8 +41,8 @@ std::optional<std::string> refused(const Experiment& experiment, const NightStat
   if (!found.empty()) return text(found);
   if (!candidate.config) return candidate.problem;
   const study::RunRecord& baseline = state.first_baseline();
-  if (study::comparability_key(*candidate.config, baseline.data_fingerprint) !=
-      baseline.comparability_key) {
+  if (study::comparability_key(*candidate.config, baseline.data_fingerprint,
+                               baseline.code_version) != baseline.comparability_key) {
     return "it changes data, budget, device, precision or threads: its runs could not be compared "
            "with the incumbent's";
   }

@@ -299,6 +299,7 @@ class Night {
           completed, runs.size(), kLeastBaselineRuns, how_it_ended(*(*failed)->record)));
     }
     require_key();
+    require_code();
     if (!is_new) return;
     view_.line(fmt::format("baseline: {:.4f} bits per byte over {} seeds, sd of one run {:.4f}",
                            *journal_.mean_bits_per_byte(0), completed, *state_.noise().run_sd));
@@ -314,6 +315,17 @@ class Night {
         "budget, device, precision, threads or code differ; take the key out of the program to "
         "begin a study of its own",
         program_.name, program_.comparability_key, key));
+  }
+
+  /// Runs of another build could not be compared with those that are there.
+  void require_code() const {
+    const std::string& before = state_.first_baseline().code_version;
+    const std::string now = runner_.code_version();
+    if (now.empty() || before.empty() || now == before) return;
+    throw NotComparable(fmt::format(
+        "the study {} began with the trainer {}, this is {}: its runs could not be compared; go on "
+        "with that build, or use a new study folder or --fresh",
+        shop_.study.string(), before, now));
   }
 
   // --- Runs -------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ class ProcessRunner final : public Runner {
   }
 
   int slots() const override { return slots_; }
+  std::string code_version() const override { return workshop_.code_version; }
   int running() const override { return static_cast<int>(jobs_.size()); }
 
   void start(const RunRequest& request) override {

@@ -5,12 +5,12 @@
 
 namespace windtunnel::study {
 
-std::string comparability_key(const RunConfig& config, const std::string& data_fingerprint) {
-  const base::Json parts = {{"data", data_fingerprint},
-                            {"budget", base::to_json(config.train.budget)},
-                            {"device", config.train.device},
-                            {"precision", config.train.precision},
-                            {"threads", config.train.threads}};
+std::string comparability_key(const RunConfig& config, const std::string& data_fingerprint,
+                              const std::string& code_version) {
+  const base::Json parts = {
+      {"data", data_fingerprint},        {"budget", base::to_json(config.train.budget)},
+      {"device", config.train.device},   {"precision", config.train.precision},
+      {"threads", config.train.threads}, {"code", code_version}};
   return base::short_fingerprint(base::fingerprint(parts));
 }
 

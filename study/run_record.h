@@ -259,9 +259,10 @@ struct RunRecord {
   }
 };
 
-/// Data, validation split, budget, device, precision and threads: what must be equal for two
-/// bits-per-byte figures to be compared. Sizes of a ladder share data and device but not the
-/// budget; they go by data_fingerprint.
-std::string comparability_key(const struct RunConfig& config, const std::string& data_fingerprint);
+/// Data (tokenizer and splits with it), budget, device, precision, threads and code of the trainer:
+/// what must be equal for two bits-per-byte figures to be compared. Sizes of a ladder share data
+/// and device but not the budget; they go by data_fingerprint.
+std::string comparability_key(const struct RunConfig& config, const std::string& data_fingerprint,
+                              const std::string& code_version);
 
 }  // namespace windtunnel::study

@@ -38,6 +38,8 @@ class Runner {
   virtual ~Runner() = default;
   /// How many runs may be in flight at once.
   virtual int slots() const = 0;
+  /// Of the trainer (RunRecord::code_version); "" where none is started.
+  virtual std::string code_version() const { return ""; }
   virtual int running() const = 0;
   /// Requires running() < slots().
   virtual void start(const RunRequest& request) = 0;

@@ -94,17 +94,18 @@ TEST(RunConfig, PlannedStepsFollowTheBudget) {
 
 TEST(Comparability, DataBudgetDeviceAndThreadsSeparateAndModelsDoNot) {
   RunConfig config = resolve_run_config(tiny(), "run.json");
-  const std::string key = comparability_key(config, "data");
-  EXPECT_NE(comparability_key(config, "other data"), key);
+  const std::string key = comparability_key(config, "data", "code");
+  EXPECT_NE(comparability_key(config, "other data", "code"), key);
+  EXPECT_NE(comparability_key(config, "data", "other code"), key);
   RunConfig wider = config;
   wider.model.width = 128;
-  EXPECT_EQ(comparability_key(wider, "data"), key);
+  EXPECT_EQ(comparability_key(wider, "data", "code"), key);
   RunConfig longer = config;
   longer.train.budget.amount *= 2;
-  EXPECT_NE(comparability_key(longer, "data"), key);
+  EXPECT_NE(comparability_key(longer, "data", "code"), key);
   RunConfig threads = config;
   threads.train.threads = 4;
-  EXPECT_NE(comparability_key(threads, "data"), key);
+  EXPECT_NE(comparability_key(threads, "data", "code"), key);
 }
 
 }  // namespace

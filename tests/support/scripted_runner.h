@@ -40,7 +40,8 @@ class ScriptedRunner : public study::Runner {
     record.seed = request.config.train.seed;
     record.config_fingerprint = study::config_fingerprint(request.config);
     record.data_fingerprint = "data";
-    record.comparability_key = study::comparability_key(request.config, "data");
+    record.code_version = "code";
+    record.comparability_key = study::comparability_key(request.config, "data", "code");
     record.train.outcome = study::outcome::kCompleted;
     record.train.tokens_per_second = 1000;
     record.wall_seconds = 12;
