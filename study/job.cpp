@@ -138,8 +138,9 @@ void Job::describe_run() {
   record_.seed = config.train.seed;
   record_.config_fingerprint = config_fingerprint(config);
   record_.data_fingerprint = corpus::read_manifest(config.data.corpus).fingerprint();
-  record_.comparability_key = comparability_key(config, record_.data_fingerprint, record_.code_version);
   record_.code_version = workshop_.code_version;
+  record_.comparability_key =
+      comparability_key(config, record_.data_fingerprint, record_.code_version);
   record_.parameters_total = census.parameters_total;
   record_.parameters_active = census.parameters_active;
   record_.flops_per_token_exact = census.flops_per_token_exact;
