@@ -12,7 +12,8 @@
 //   one leap   a gain over a run seen before, of the same comparability key, that is worth more
 //              than a thousandfold compute: L ~ C^-0.05 (Kaplan et al. 2020, arXiv:2001.08361,
 //              equation 1.3), that is 29 % for runs of equal compute. A run with more compute than
-//              the one seen may gain so much more.
+//              the one seen may gain so much more. One that is worse than deflate has hardly
+//              begun to learn, and any gain on it is possible.
 
 #include <optional>
 #include <string>
@@ -32,13 +33,13 @@ class SeenScores {
  public:
   /// Records without a score are not remembered.
   void add(const RunRecord& record);
-  /// The lowest score that a run of this key and compute may have, and because of which run;
-  /// nullopt: nothing was seen that says.
+  /// The lowest score that a run of this key and compute may have, and because of which run of
+  /// those that scored below `trained`; nullopt: nothing was seen that says.
   struct Limit {
     double bits_per_byte = 0;
     std::string run;
   };
-  std::optional<Limit> limit(const RunRecord& record) const;
+  std::optional<Limit> limit(const RunRecord& record, double trained) const;
 
  private:
   struct Score {

@@ -15,9 +15,11 @@ namespace {
 using base::Json;
 
 /// Times and what depends on them, wherever they stand.
-const std::set<std::string> kMeasuredByTheClock = {
-    "expected_seconds",  "peak_memory_bytes", "seconds",          "started_at",
-    "throughput_change", "tokens_per_second", "training_seconds", "wall_seconds"};
+const std::set<std::string> kMeasuredByTheClock = {"expected_seconds",  "job",
+                                                   "peak_memory_bytes", "seconds",
+                                                   "started_at",        "throughput_change",
+                                                   "tokens_per_second", "training_seconds",
+                                                   "wall_seconds"};
 
 Json without_clock(const Json& value) {
   if (value.is_object()) {
