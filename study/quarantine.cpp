@@ -58,7 +58,7 @@ void SeenScores::add(const RunRecord& record) {
 }
 
 std::optional<SeenScores::Limit> SeenScores::limit(const RunRecord& record, double trained) const {
-  std::optional<Limit> highest;
+  std::optional<Limit> best;
   for (const Score& score : scores_) {
     if (score.key != record.comparability_key || score.bits_per_byte >= trained) continue;
     const auto& flops = record.train.flops_exact;
@@ -66,9 +66,9 @@ std::optional<SeenScores::Limit> SeenScores::limit(const RunRecord& record, doub
         flops && score.flops && *score.flops > 0 ? std::max(1.0, *flops / *score.flops) : 1.0;
     const double lowest =
         score.bits_per_byte * std::pow(kImplausibleComputeFactor * more, -kComputeExponent);
-    if (!highest || lowest > highest->bits_per_byte) highest = {lowest, score.run};
+    if (!best || lowest < best->bits_per_byte) best = {lowest, score.run};
   }
-  return highest;
+  return best;
 }
 
 std::string reason_to_quarantine(const RunRecord& record, const corpus::CorpusManifest& manifest,

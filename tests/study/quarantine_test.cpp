@@ -64,12 +64,12 @@ TEST(SeenScores, ARunThatHasHardlyLearntSaysNothing) {
   EXPECT_FALSE(seen.limit(scored("new", 1, 1e9), 2.0));
 }
 
-TEST(SeenScores, TheNearestLimitIsTold) {
+TEST(SeenScores, TheBestRunSeenSetsTheLimit) {
   SeenScores seen;
   seen.add(scored("worse", 2, 1e9));
   seen.add(scored("better", 1.5, 1e9));
-  EXPECT_EQ(seen.limit(scored("new", 1, 1e9), 8)->run, "worse")
-      << "a gain over either run would be a leap; the nearer limit is told";
+  EXPECT_EQ(seen.limit(scored("new", 1, 1e9), 8)->run, "better")
+      << "many small gains may add up to a large one";
 }
 
 JobLimits quick() {
