@@ -57,18 +57,18 @@ void SeenScores::add(const RunRecord& record) {
   }
 }
 
-std::optional<SeenScores::Limit> SeenScores::limit(const RunRecord& record) const {
-  std::optional<Limit> highest;
+std::optional<SeenScores::Limit> SeenScores::limit(const RunRecord& record, double trained) const {
+  std::optional<Limit> best;
   for (const Score& score : scores_) {
-    if (score.key != record.comparability_key) continue;
+    if (score.key != record.comparability_key || score.bits_per_byte >= trained) continue;
     const auto& flops = record.train.flops_exact;
     const double more =
         flops && score.flops && *score.flops > 0 ? std::max(1.0, *flops / *score.flops) : 1.0;
     const double lowest =
         score.bits_per_byte * std::pow(kImplausibleComputeFactor * more, -kComputeExponent);
-    if (!highest || lowest > highest->bits_per_byte) highest = {lowest, score.run};
+    if (!best || lowest < best->bits_per_byte) best = {lowest, score.run};
   }
-  return highest;
+  return best;
 }
 
 std::string reason_to_quarantine(const RunRecord& record, const corpus::CorpusManifest& manifest,
@@ -96,7 +96,8 @@ std::string reason_to_quarantine(const RunRecord& record, const corpus::CorpusMa
     return number(bits) + " bits per byte are implausible: below " + number(floor) +
            ", a quarter of what deflate needs for the same text";
   }
-  if (const auto limit = seen.limit(record); limit && bits < limit->bits_per_byte) {
+  if (const auto limit = seen.limit(record, floor / kShareOfDeflate);
+      limit && bits < limit->bits_per_byte) {
     return number(bits) + " bits per byte are implausible: below " + number(limit->bits_per_byte) +
            ", more than a thousandfold compute would gain on run " + limit->run +
            "; if that run was broken, start a study without it";

@@ -196,9 +196,10 @@ TEST_P(HostileRun, AScoreBelowTheFloorIsQuarantined) {
 }
 
 TEST_P(HostileRun, ALeapBeyondAThousandfoldComputeIsQuarantined) {
-  trainer(good_training());
-  finish(*runner(), request("before"));
-  const double limit = kHonest * std::pow(1000, -0.05);
+  const double before = 3.6 * lowest_plausible_bits_per_byte(corpus());  // better than deflate
+  trainer(good_training(), writes(evaluation(before)));
+  EXPECT_TRUE(finish(*runner(), request("before")).completed());
+  const double limit = before * std::pow(1000, -0.05);
   EXPECT_TRUE(attack(good_training(), writes(evaluation(1.01 * limit))).completed());
   fs::remove_all(run_folder());
   const RunRecord record = attack(good_training(), writes(evaluation(0.99 * limit)));

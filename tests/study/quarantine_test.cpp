@@ -37,14 +37,15 @@ TEST(LowestPlausible, OfNoiseIsAQuarterOfEightBits) {
 
 TEST(SeenScores, LimitAGainByWhatAThousandfoldComputeWouldGive) {
   SeenScores seen;
-  EXPECT_FALSE(seen.limit(scored("new", 1, 1e9)));
+  EXPECT_FALSE(seen.limit(scored("new", 1, 1e9), 8));
   seen.add(scored("old", 2, 1e9));
-  EXPECT_NEAR(seen.limit(scored("new", 1, 1e9))->bits_per_byte, 2 * 0.7079457843841379, 1e-12);
-  EXPECT_EQ(seen.limit(scored("new", 1, 1e9))->run, "old");
+  EXPECT_NEAR(seen.limit(scored("new", 1, 1e9), 8)->bits_per_byte, 2 * 0.7079457843841379, 1e-12);
+  EXPECT_EQ(seen.limit(scored("new", 1, 1e9), 8)->run, "old");
   // Less compute earns nothing, more earns its share.
-  EXPECT_EQ(seen.limit(scored("new", 1, 1e6))->bits_per_byte,
-            seen.limit(scored("new", 1, 1e9))->bits_per_byte);
-  EXPECT_NEAR(seen.limit(scored("new", 1, 1e12))->bits_per_byte, 2 * std::pow(1e6, -0.05), 1e-12);
+  EXPECT_EQ(seen.limit(scored("new", 1, 1e6), 8)->bits_per_byte,
+            seen.limit(scored("new", 1, 1e9), 8)->bits_per_byte);
+  EXPECT_NEAR(seen.limit(scored("new", 1, 1e12), 8)->bits_per_byte, 2 * std::pow(1e6, -0.05),
+              1e-12);
 }
 
 TEST(SeenScores, OtherKeysAndRunsWithoutAScoreSayNothing) {
@@ -53,15 +54,22 @@ TEST(SeenScores, OtherKeysAndRunsWithoutAScoreSayNothing) {
   RunRecord failed = scored("failed", 0.01, 1e9);
   failed.train.outcome = outcome::kQuarantined;
   seen.add(failed);
-  EXPECT_FALSE(seen.limit(scored("new", 1, 1e9)));
+  EXPECT_FALSE(seen.limit(scored("new", 1, 1e9), 8));
+}
+
+TEST(SeenScores, ARunThatHasHardlyLearntSaysNothing) {
+  SeenScores seen;
+  seen.add(scored("old", 2, 1e9));
+  EXPECT_TRUE(seen.limit(scored("new", 1, 1e9), 2.1));
+  EXPECT_FALSE(seen.limit(scored("new", 1, 1e9), 2.0));
 }
 
 TEST(SeenScores, TheBestRunSeenSetsTheLimit) {
   SeenScores seen;
   seen.add(scored("worse", 2, 1e9));
   seen.add(scored("better", 1.5, 1e9));
-  EXPECT_EQ(seen.limit(scored("new", 1, 1e9))->run, "worse")
-      << "a gain over either run would be a leap; the nearer limit is told";
+  EXPECT_EQ(seen.limit(scored("new", 1, 1e9), 8)->run, "better")
+      << "many small gains may add up to a large one";
 }
 
 JobLimits quick() {

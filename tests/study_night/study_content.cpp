@@ -16,9 +16,9 @@ using base::Json;
 
 /// Times and what depends on them, wherever they stand.
 const std::set<std::string> kMeasuredByTheClock = {
-    "expected_seconds",  "peak_memory_bytes", "seconds",          "speed",
-    "started_at",
-    "throughput_change", "tokens_per_second", "training_seconds", "wall_seconds"};
+    "expected_seconds",  "job",        "peak_memory_bytes", "seconds",
+    "speed",             "started_at", "throughput_change", "tokens_per_second",
+    "training_seconds",  "wall_seconds"};
 
 Json without_clock(const Json& value) {
   if (value.is_object()) {
