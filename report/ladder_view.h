@@ -40,7 +40,7 @@ struct LawParameter {
   /// An end that the data do not bound is absent.
   std::optional<double> low;
   std::optional<double> high;
-  /// "identified", "weak", "not_identified".
+  /// "identified", "weak", "refused".
   std::string verdict;
   std::vector<std::string> reasons;
 };

@@ -69,7 +69,7 @@ std::string law_sentence(const LadderView& ladder) {
   if (!parameters.empty()) text += " with " + base::join(parameters, ", ");
   std::vector<std::string> open;
   for (const LawParameter& parameter : ladder.law->parameters) {
-    if (parameter.verdict == "not_identified") open.push_back(parameter.name);
+    if (parameter.verdict == "refused") open.push_back(parameter.name);
   }
   if (!open.empty()) {
     text += "; these runs do not identify " + base::join(open, ", ");
