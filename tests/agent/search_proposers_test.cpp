@@ -58,18 +58,12 @@ class Night {
   }
   /// Measures it; `by` is who proposed it.
   void measure(const Json& patch, const std::string& by) {
-    const Json config = make_candidate(program, incumbent, patch).resolved;
-    const double delta = bowl(config) - bowl(incumbent) + noise_ * random_.normal();
-    record(patch, by, delta, delta < -noise_);
+    Experiment& experiment = add(patch, by);
+    const double delta = bowl(experiment.config) - bowl(incumbent) + noise_ * random_.normal();
+    decide(experiment, delta, delta < -noise_);
   }
   void record(const Json& patch, const std::string& by, double delta, bool is_kept) {
-    history.push_back(decided(static_cast<int64_t>(history.size()) + 1, program, incumbent, patch,
-                              delta, by,
-                              is_kept ? study::verdict::kKeep : study::verdict::kDiscard));
-    history.back().parent = parent;
-    if (!is_kept) return;
-    parent = history.back().number;
-    incumbent = make_candidate(program, incumbent, patch).resolved;
+    decide(add(patch, by), delta, is_kept);
   }
   /// False where there is no proposal.
   bool step() {
@@ -85,6 +79,20 @@ class Night {
   int64_t parent = 0;
 
  private:
+  Experiment& add(const Json& patch, const std::string& by) {
+    history.push_back(
+        decided(static_cast<int64_t>(history.size()) + 1, program, incumbent, patch, 0, by));
+    history.back().parent = parent;
+    return history.back();
+  }
+  void decide(Experiment& experiment, double delta, bool is_kept) {
+    experiment.decision->delta_bits_per_byte = delta;
+    if (!is_kept) return;
+    experiment.decision->verdict = study::verdict::kKeep;
+    parent = experiment.number;
+    incumbent = experiment.config;
+  }
+
   static std::unique_ptr<Proposer> make(const std::string& kind, const Json& options) {
     return ProposerKinds::instance().get(kind, "proposer").entry.make(options, {});
   }
@@ -111,7 +119,7 @@ TEST(LocalSearch, FindsTheBottomOfABowlIn30Experiments) {
 }
 
 TEST(LocalSearch, WithNoiseItStillEndsNearerThanRandomOnTheSameBudget) {
-  constexpr int kNights = 12, kExperiments = 24;
+  constexpr int kNights = 6, kExperiments = 18;
   constexpr double kNoise = 0.01;
   double local = 0, random = 0;
   int wins = 0;
