@@ -13,8 +13,9 @@
 // doubted is no change; one still running is as predicted. When the simplex is smaller than the
 // tolerance there is no proposal.
 //
-// Cost:   one pass over the record; one resolved configuration for each point of the replay that is
-//         not in it, which are those that a veto refuses; at most kMaxPoints points.
+// Cost:   one pass over the record; a few resolved configurations for each point of the replay that
+//         is not in it, which are those that a veto refuses. After kMaxRefusals of them in one turn
+//         there is no proposal.
 // Source: Rowan 1990, "Functional stability analysis of numerical algorithms"; NLopt's SBPLX
 // (Johnson, "The NLopt nonlinear-optimization package"). Differs: values are rounded to what can be
 // set.
@@ -34,6 +35,8 @@ using base::Json;
 using study::Experiment;
 
 constexpr int kMaxPoints = 1000;
+/// Points that a veto refuses in one turn: each costs resolved configurations.
+constexpr int kMaxRefusals = 24;
 /// Worse than any change that is measured; a simplex compares, so how much does not matter.
 constexpr double kUnfit = 100;
 
@@ -209,7 +212,7 @@ class Replay {
   /// No exception may pass through a C library.
   static double evaluate(unsigned, const double* point, double*, void* self) {
     auto& replay = *static_cast<Replay*>(self);
-    if (replay.unknown_ || replay.failure_) return HUGE_VAL;
+    if (replay.is_stopped_ || replay.failure_) return HUGE_VAL;
     try {
       if (const auto value = replay.value(point)) return *value;
     } catch (...) {
@@ -219,7 +222,7 @@ class Replay {
     return HUGE_VAL;
   }
 
-  /// nullopt at a point that has to be measured.
+  /// nullopt at a point that has to be measured, and where too many were refused.
   std::optional<double> value(const double* point) {
     Json patch = Json::object();
     Values values;
@@ -235,9 +238,10 @@ class Replay {
     patch = changes_only(context_.incumbent, std::move(patch));
     level = record_.level(make_candidate(context_.program, context_.incumbent, patch).fingerprint);
     if (level) return place->second = *level;
-    if (is_refused(context_, patch)) return place->second;
-    unknown_ = patch;
-    return std::nullopt;
+    const bool is_fit = !is_refused(context_, patch);
+    if (is_fit) unknown_ = patch;
+    is_stopped_ = is_fit || ++refusals_ >= kMaxRefusals;
+    return is_stopped_ ? std::nullopt : std::optional(kUnfit);
   }
 
   const ProposalContext& context_;
@@ -248,6 +252,8 @@ class Replay {
   /// What the points of the replay had.
   std::map<Values, double> values_;
   std::optional<Json> unknown_;
+  int refusals_ = 0;
+  bool is_stopped_ = false;
   std::exception_ptr failure_;
 };
 

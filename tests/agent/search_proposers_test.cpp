@@ -181,16 +181,16 @@ TEST(LocalSearch, FailuresAndVetoesAreLeftBehind) {
   for (int i = 0; i < 12; ++i) {
     const auto proposal = night.propose();
     ASSERT_TRUE(proposal);
-    EXPECT_TRUE(tried.insert(proposal->patch.dump()).second) << proposal->patch;
     night.measure(proposal->patch, "local_search");
     Experiment& last = night.history.back();
+    EXPECT_TRUE(tried.insert(last.config_fingerprint).second) << proposal->patch;
     if (last.is_kept() || i % 2 == 0) continue;
     last.decision->delta_bits_per_byte.reset();
     last.decision->verdict = i % 4 == 1 ? study::verdict::kVetoed : study::verdict::kFailed;
   }
 }
 
-// Without room for a lower rate half of the first steps are refused before they are proposed.
+// Where everything is refused the search gives up instead of asking for ever.
 TEST(LocalSearch, WhatAVetoWouldRefuseIsNeverProposed) {
   Night night("local_search", 0, 1);
   night.program.guardrails.max_parameters_total = 1;
@@ -225,7 +225,7 @@ TEST(LocalSearch, WholePathsGetWholeValues) {
     if (!proposal) break;
     ASSERT_TRUE(proposal->patch.at(kHeads).is_number_integer()) << proposal->patch;
     values.insert(proposal->patch.at(kHeads).get<int64_t>());
-    night.measure(proposal->patch, "local_search");
+    night.record(proposal->patch, "local_search", -0.1, true);
   }
   EXPECT_GE(values.size(), 2u);
 }
