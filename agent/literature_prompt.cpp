@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
 
 #include "agent/answer.h"
 #include "agent/fenced.h"
@@ -236,14 +237,17 @@ LiteratureQuestion round_question(const Program& program, const Literature& so_f
 }
 
 std::vector<std::string> read_round(const Json& answer, LiteratureRound& round) {
-  std::vector<std::string> errors = form_errors(answer, round_schema());
+  // Ideas are told one by one.
+  Json schema = round_schema();
+  const Json idea_schema =
+      std::exchange(schema["properties"]["ideas"]["items"], Json{{"type", "object"}});
+  std::vector<std::string> errors = form_errors(answer, schema);
   if (!errors.empty()) return errors;
   std::vector<Finding> ideas;
   const std::set<std::string> shown(round.shown.begin(), round.shown.end());
   for (const Json& entry : answer.at("ideas")) {
     const std::string place = "ideas." + std::to_string(ideas.size());
-    const Json item_schema = round_schema()["properties"]["ideas"]["items"];
-    const std::vector<std::string> found = form_errors(entry, item_schema, place + ".");
+    const std::vector<std::string> found = form_errors(entry, idea_schema, place + ".");
     if (!found.empty()) {
       errors.insert(errors.end(), found.begin(), found.end());
       continue;
@@ -295,8 +299,8 @@ std::vector<std::string> read_synthesis(const Json& answer, const Program& progr
                                         const Literature& so_far, SynthesisPass& pass) {
   // Entries of the queue are told one by one, in the program's words.
   Json schema = synthesis_schema(program);
-  const Json entry_schema = schema["properties"]["queue"]["items"];
-  schema["properties"]["queue"]["items"] = {{"type", "object"}};
+  const Json entry_schema =
+      std::exchange(schema["properties"]["queue"]["items"], Json{{"type", "object"}});
   std::vector<std::string> errors = form_errors(answer, schema);
   if (!errors.empty()) return errors;
 

@@ -13,7 +13,9 @@
 // doubted is no change; one still running is as predicted. When the simplex is smaller than the
 // tolerance there is no proposal.
 //
-// Cost:   one resolved configuration for each point of the replay, at most kMaxPoints.
+// Cost:   one pass over the record; a few resolved configurations for each point of the replay that
+//         is not in it, which are those that a veto refuses. After kMaxRefusals of them in one turn
+//         there is no proposal.
 // Source: Rowan 1990, "Functional stability analysis of numerical algorithms"; NLopt's SBPLX
 // (Johnson, "The NLopt nonlinear-optimization package"). Differs: values are rounded to what can be
 // set.
@@ -33,6 +35,8 @@ using base::Json;
 using study::Experiment;
 
 constexpr int kMaxPoints = 1000;
+/// Points that a veto refuses in one turn: each costs resolved configurations.
+constexpr int kMaxRefusals = 24;
 /// Worse than any change that is measured; a simplex compares, so how much does not matter.
 constexpr double kUnfit = 100;
 
@@ -68,7 +72,7 @@ struct Coordinate {
   }
 };
 
-std::vector<Coordinate> coordinates(const ProposalContext& context) {
+std::vector<Coordinate> axes_of(const ProposalContext& context) {
   std::vector<Coordinate> found;
   for (const MutablePath& entry : context.program.mutable_paths) {
     const Json* now = base::find_path(context.incumbent, entry.path);
@@ -77,99 +81,117 @@ std::vector<Coordinate> coordinates(const ProposalContext& context) {
   return found;
 }
 
-/// What an incumbent was at its time.
+using Axes = std::vector<Coordinate>;
+using Values = std::vector<double>;
+
+/// The values of a configuration along the axes; nullopt if it lacks one, or has one out of range.
+std::optional<Values> values_of(const Json& config, const Axes& axes) {
+  Values values;
+  for (const Coordinate& axis : axes) {
+    const Json* value = base::find_path(config, axis.entry.path);
+    if (!value || value_problem(axis.entry, *value)) return std::nullopt;
+    values.push_back(value->get<double>());
+  }
+  return values;
+}
+
+/// All of a configuration that the axes are not: two points with the same rest are on one surface.
+Json rest_of(Json config, const Axes& axes) {
+  for (const Coordinate& axis : axes) base::set_path(config, axis.entry.path, nullptr);
+  base::set_path(config, "train.seed", nullptr);
+  return config;
+}
+
 struct Start {
   std::string name;
-  Json config;
-  std::string fingerprint;
+  Values values;
 };
 
-/// What is known of configurations, by fingerprint.
+/// What is known of the incumbent's surface.
 class Record {
  public:
-  explicit Record(const ProposalContext& context) {
+  Record(const ProposalContext& context, const Axes& axes)
+      : axes_(axes), rest_(rest_of(context.incumbent, axes)) {
     const Candidate baseline = baseline_candidate(context.program, context.incumbent);
-    starts_.push_back({"the baseline", baseline.resolved, baseline.fingerprint});
-    levels_[baseline.fingerprint] = 0;
+    add(baseline.resolved, baseline.fingerprint, 0, "the baseline");
     std::map<int64_t, double> level_of = {{0, 0.0}};
     for (const Experiment& experiment : context.history) {
       if (experiment.config.is_null() || !study::may_be_kept(experiment.proposal.kind)) continue;
       const auto parent = level_of.find(experiment.parent);
       const double from = parent == level_of.end() ? 0 : parent->second;
-      levels_[experiment.config_fingerprint] = level(experiment, from);
-      if (!experiment.decision || experiment.decision->verdict != study::verdict::kKeep) continue;
-      const auto& decision = *experiment.decision;
-      const auto gain = decision.expected_delta_bits_per_byte
-                            ? decision.expected_delta_bits_per_byte
-                            : decision.delta_bits_per_byte;
-      level_of[experiment.number] = from + (experiment.doubt.empty() ? gain.value_or(0) : 0);
-      if (!experiment.is_kept()) continue;
-      starts_.push_back({"experiment " + std::to_string(experiment.number), experiment.config,
-                         experiment.config_fingerprint});
+      const bool is_kept = experiment.is_kept();
+      add(experiment.config, experiment.config_fingerprint, level(experiment, from),
+          is_kept ? "experiment " + std::to_string(experiment.number) : "");
+      // One that is doubted gained nothing.
+      level_of[experiment.number] = from + (is_kept ? gain(*experiment.decision) : 0);
     }
   }
 
+  /// The earliest incumbent on this surface, or the one now.
+  Start start(const Json& incumbent) const {
+    return start_.value_or(Start{"the incumbent", *values_of(incumbent, axes_)});
+  }
+  /// By its values, or by a configuration's fingerprint: what a value brings with it elsewhere in
+  /// the configuration makes no other surface.
+  std::optional<double> level(const Values& values) const {
+    const auto found = points_.find(values);
+    return found == points_.end() ? std::nullopt : std::optional(found->second);
+  }
   std::optional<double> level(const std::string& fingerprint) const {
     const auto found = levels_.find(fingerprint);
     return found == levels_.end() ? std::nullopt : std::optional(found->second);
   }
-  /// The baseline and what was kept, in order.
-  const std::vector<Start>& starts() const { return starts_; }
 
  private:
+  void add(const Json& config, const std::string& fingerprint, double level,
+           const std::string& incumbent) {
+    levels_[fingerprint] = level;
+    const auto values = values_of(config, axes_);
+    if (!values || rest_of(config, axes_) != rest_) return;
+    points_[*values] = level;
+    if (!start_ && !incumbent.empty()) start_ = {incumbent, *values};
+  }
+
+  static double gain(const study::Decision& decision) {
+    return decision.expected_delta_bits_per_byte.value_or(decision.delta_bits_per_byte.value_or(0));
+  }
+
   static double level(const Experiment& experiment, double from) {
     if (!experiment.decision) return from + experiment.proposal.prediction.delta_bits_per_byte;
     if (!experiment.doubt.empty()) return from;
-    const auto& decision = *experiment.decision;
+    const study::Decision& decision = *experiment.decision;
     const bool is_fit = decision.delta_bits_per_byte &&
                         std::isfinite(*decision.delta_bits_per_byte) &&
                         decision.verdict != study::verdict::kRepair;
     return is_fit ? from + *decision.delta_bits_per_byte : kUnfit;
   }
 
+  const Axes& axes_;
+  Json rest_;
+  std::map<Values, double> points_;
   std::map<std::string, double> levels_;
-  std::vector<Start> starts_;
+  std::optional<Start> start_;
 };
 
 class Replay {
  public:
   Replay(const ProposalContext& context, const LocalSearchOptions& options)
-      : context_(context), options_(options), axes_(coordinates(context)), record_(context) {}
+      : context_(context), options_(options), axes_(axes_of(context)), record_(context, axes_) {}
 
   std::optional<study::Proposal> run() {
     if (axes_.empty()) return std::nullopt;
-    const Start start = first_start();
+    const Start start = record_.start(context_.incumbent);
     std::vector<double> point;
-    for (const Coordinate& axis : axes_) {
-      point.push_back(axis.position(base::find_path(start.config, axis.entry.path)->get<double>()));
-    }
+    for (size_t i = 0; i < axes_.size(); ++i) point.push_back(axes_[i].position(start.values[i]));
     minimise(point);
     if (!unknown_) return std::nullopt;
     return rule_proposal(context_, *unknown_,
-                         "Point " + std::to_string(values_.size() + 1) +
-                             " of a subplex search over " + std::to_string(axes_.size()) +
-                             " numeric path" + (axes_.size() == 1 ? "" : "s") + " from " +
-                             start.name + ".");
+                         "Point " + std::to_string(values_.size()) + " of a subplex search over " +
+                             std::to_string(axes_.size()) + " numeric path" +
+                             (axes_.size() == 1 ? "" : "s") + " from " + start.name + ".");
   }
 
  private:
-  /// The earliest incumbent that differs from the one now along the coordinates only.
-  Start first_start() const {
-    for (const Start& start : record_.starts()) {
-      Json patch = Json::object();
-      for (const Coordinate& axis : axes_) {
-        const Json* value = base::find_path(start.config, axis.entry.path);
-        if (!value || value_problem(axis.entry, *value)) break;
-        patch[axis.entry.path] = *value;
-      }
-      if (patch.size() < axes_.size()) continue;
-      if (candidate(changes_only(context_.incumbent, patch)).fingerprint == start.fingerprint) {
-        return start;
-      }
-    }
-    return {"the incumbent", context_.incumbent, candidate(Json::object()).fingerprint};
-  }
-
   void minimise(std::vector<double> point) {
     const std::unique_ptr<nlopt_opt_s, decltype(&nlopt_destroy)> method(
         nlopt_create(NLOPT_LN_SBPLX, static_cast<unsigned>(axes_.size())), nlopt_destroy);
@@ -190,7 +212,7 @@ class Replay {
   /// No exception may pass through a C library.
   static double evaluate(unsigned, const double* point, double*, void* self) {
     auto& replay = *static_cast<Replay*>(self);
-    if (replay.unknown_ || replay.failure_) return HUGE_VAL;
+    if (replay.is_stopped_ || replay.failure_) return HUGE_VAL;
     try {
       if (const auto value = replay.value(point)) return *value;
     } catch (...) {
@@ -200,35 +222,38 @@ class Replay {
     return HUGE_VAL;
   }
 
-  /// nullopt at a point that has to be measured.
+  /// nullopt at a point that has to be measured, and where too many were refused.
   std::optional<double> value(const double* point) {
     Json patch = Json::object();
-    for (size_t i = 0; i < axes_.size(); ++i) patch[axes_[i].entry.path] = axes_[i].value(point[i]);
-    patch = changes_only(context_.incumbent, std::move(patch));
-    const auto [place, is_new] = values_.try_emplace(patch.dump(), kUnfit);
-    if (!is_new) return place->second;
-    if (const auto level = record_.level(candidate(patch).fingerprint)) {
-      place->second = *level;
-    } else if (!is_refused(context_, patch)) {
-      values_.erase(place);
-      unknown_ = patch;
-      return std::nullopt;
+    Values values;
+    for (size_t i = 0; i < axes_.size(); ++i) {
+      const Json value = axes_[i].value(point[i]);
+      patch[axes_[i].entry.path] = value;
+      values.push_back(value.get<double>());
     }
-    return place->second;
-  }
-
-  Candidate candidate(const Json& patch) const {
-    return make_candidate(context_.program, context_.incumbent, patch);
+    const auto [place, is_new] = values_.try_emplace(values, kUnfit);
+    if (!is_new) return place->second;
+    auto level = record_.level(values);
+    if (level) return place->second = *level;
+    patch = changes_only(context_.incumbent, std::move(patch));
+    level = record_.level(make_candidate(context_.program, context_.incumbent, patch).fingerprint);
+    if (level) return place->second = *level;
+    const bool is_fit = !is_refused(context_, patch);
+    if (is_fit) unknown_ = patch;
+    is_stopped_ = is_fit || ++refusals_ >= kMaxRefusals;
+    return is_stopped_ ? std::nullopt : std::optional(kUnfit);
   }
 
   const ProposalContext& context_;
   const LocalSearchOptions& options_;
-  std::vector<Coordinate> axes_;
+  Axes axes_;
   Record record_;
   nlopt_opt method_ = nullptr;
-  /// By patch on the incumbent.
-  std::map<std::string, double> values_;
+  /// What the points of the replay had.
+  std::map<Values, double> values_;
   std::optional<Json> unknown_;
+  int refusals_ = 0;
+  bool is_stopped_ = false;
   std::exception_ptr failure_;
 };
 

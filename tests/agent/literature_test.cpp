@@ -254,13 +254,13 @@ TEST_F(Tournament, MoreRoundsArePutTogetherAnew) {
 TEST_F(Tournament, ACitationThatWasNotShownIsRefusedInTheRepairTurn) {
   ScriptedServer server({[](const httplib::Request& request, httplib::Response& response) {
                            Json wrong = round_answer(keys_of(question_of(request)));
-                           wrong["ideas"][1]["citations"] = {"p129"};
+                           wrong["ideas"][1]["citations"] = {"p999"};
                            answer(wrong.dump())(request, response);
                          },
                          good});
   const Literature result = run(literature_program(server.endpoint()), library(30));
   const std::string complaint = server.requests()[1]["messages"][3]["content"];
-  EXPECT_THAT(complaint, HasSubstr("ideas.1.citations: 'p129' is none of the papers: p1"));
+  EXPECT_THAT(complaint, HasSubstr("ideas.1.citations: 'p999' is none of the papers: p1"));
   EXPECT_THAT(result.rounds[0].problem, "");
   EXPECT_THAT(outcomes()[0], "literature round 1: unusable");
   EXPECT_THAT(outcomes()[1], "repair of literature round 1: repaired");
