@@ -21,6 +21,8 @@ const char* const kSchema = R"sql(
     delta REAL, covered INTEGER, throughput REAL, doubt TEXT NOT NULL DEFAULT '',
     proposed_at TEXT NOT NULL, decided_at TEXT);
   CREATE INDEX kept ON experiments(verdict) WHERE verdict = 'keep';
+  CREATE INDEX scored ON experiments(kind, proposer, family, verdict, doubt, delta, covered,
+    predicted_delta, predicted_kept, predicted_throughput, throughput);
   CREATE TABLE experiment_documents(
     number INTEGER PRIMARY KEY REFERENCES experiments, proposal TEXT NOT NULL, config TEXT NOT NULL,
     decision TEXT, reflection TEXT);

@@ -42,8 +42,12 @@ Json good_answer() {
            {{"delta_bits_per_byte", -0.01},
             {"interval_low", -0.04},
             {"interval_high", 0.02},
-            {"probability_kept", 0.3}}},
-          {"diagnostic", "gradient norm"}};
+            {"probability_kept", 0.3},
+            {"throughput_change", 0.0}}},
+          {"diagnostic", "gradient norm"},
+          {"kind", "idea"},
+          {"family", "learning rate"},
+          {"revisit_if", "runs get longer"}};
 }
 
 /// One study with a language model as its only named proposer.
@@ -318,8 +322,19 @@ TEST(Prompt, HoldsTheProgramTheRangesTheIncumbentAndTheRecord) {
   Night night("http://127.0.0.1:1/v1");
   night.history.push_back(decided(1, night.program, night.baseline, {{"model.pattern", "*E*E"}},
                                   0.0612, "language_model"));
-  const auto messages = proposal_prompt(
-      {night.program, night.baseline, night.history, 0.0213, 2.9, {.experiments = 7}}, 16'000);
+  const auto messages = proposal_prompt({night.program,
+                                         night.baseline,
+                                         night.history,
+                                         0.0213,
+                                         2.9,
+                                         {.experiments = 7},
+                                         {{.proposer = "language_model",
+                                           .family = "all",
+                                           .kept = 0,
+                                           .measured = 1,
+                                           .interval_coverage = 0.0,
+                                           .bias_bits_per_byte = -0.0712}}},
+                                        16'000);
   ASSERT_TRUE(messages);
   ASSERT_EQ(messages->size(), 2u);
   const std::string& text = messages->at(1).content;
@@ -400,7 +415,7 @@ TEST(Answer, ItsSchemaIsWhatAProposalListsButForTheHarnesssFields) {
   Night night("http://127.0.0.1:1/v1");
   const Json schema = answer_schema(night.program);
   Json expected = base::to_json(Proposal{});
-  expected.erase("proposer");
+  for (const char* field : Proposal::kSetByHarness) expected.erase(field);
   for (const auto& [name, value] : expected.items()) {
     EXPECT_TRUE(schema["properties"].contains(name)) << name;
   }

@@ -104,11 +104,12 @@ void good(const httplib::Request& request, httplib::Response& response) {
 
 Program literature_program(const std::string& endpoint, const std::string& more = "") {
   ::setenv("WINDTUNNEL_TEST_KEY", kCanary, 1);
-  return small_program({{"proposers:",
-                         "proposers: [{kind: literature, model: scripted, rounds: 4, "
-                         "papers_per_round: 5, synthesis_passes: 2, max_attempts: 1, "
-                         "key_variable: WINDTUNNEL_TEST_KEY, keywords: [topic103], " +
-                             more + " endpoint: '" + endpoint + "'}]"}});
+  return small_program(
+      {{"proposers:",
+        "proposers: [{kind: literature, model: scripted, rounds: 4, "
+        "papers_per_round: 5, synthesis_passes: 2, max_attempts: 1, api: chat_completions, "
+        "key_variable: WINDTUNNEL_TEST_KEY, keywords: [topic103], " +
+            more + " endpoint: '" + endpoint + "'}]"}});
 }
 
 /// The journal of one study, opened anew for each session.
@@ -302,7 +303,7 @@ TEST_F(Tournament, WithoutDollarsNothingIsAsked) {
   ScriptedServer server({good});
   study::Journal journal(folder_ / "journal.db");
   ProposerServices services = journal_services(journal);
-  services.reserve_dollars = [](std::optional<double>) { return std::optional<int64_t>(); };
+  services.chat.reserve = [](const WorstCase&) { return false; };
   EXPECT_THROW(run_with(literature_program(server.endpoint()), library(30), services), base::Error);
   EXPECT_THAT(server.requests(), IsEmpty());
 }

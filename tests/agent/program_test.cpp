@@ -141,7 +141,8 @@ TEST(Program, QueueEntriesNeedWordsAndAnInterval) {
 
 TEST(Program, ProposersAreCheckedAgainstTheirOwnOptions) {
   EXPECT_THAT(error_with("proposers:", "proposers: [{kind: oracle}]"),
-              HasSubstr("proposers.0.kind = \"oracle\": must be one of language_model, queue, "
+              HasSubstr("proposers.0.kind = \"oracle\": must be one of best_of_n, language_model, "
+                        "literature, local_search, queue, "
                         "random"));
   EXPECT_THAT(error_with("proposers:", "proposers: [{kind: random, temperature: 1}]"),
               HasSubstr("proposers.0.temperature = 1: unknown key"));
