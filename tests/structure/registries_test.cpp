@@ -16,6 +16,7 @@
 #include "report/figures/figure.h"
 #include "scaling/law.h"
 #include "study/objective_kind.h"
+#include "tests/structure/readme.h"
 #include "tests/structure/sources.h"
 #include "trainer/objective.h"
 #include "trainer/optimizer.h"
@@ -70,6 +71,14 @@ TEST(Registries, EveryKindSaysWhatItIs) {
   expect_summaries(scaling::Laws::instance());
   expect_summaries(study::ObjectiveKinds::instance());
   expect_summaries(trainer::OptimizerKinds::instance());
+}
+
+TEST(Registries, TheReadmeListsTheProposers) {
+  std::string expected = "| proposer | what it does | source |\n|---|---|---|\n";
+  for (const auto& kind : agent::ProposerKinds::instance().kinds()) {
+    expected += "| `" + kind.name + "` | " + kind.summary + " | " + kind.source + " |\n";
+  }
+  expect_in_readme("proposers", expected);
 }
 
 }  // namespace

@@ -7,12 +7,12 @@
 #include <regex>
 #include <set>
 
-#include "agent/proposer.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "model/layer_kind.h"
 #include "study/objective_kind.h"
+#include "tests/structure/readme.h"
 #include "tests/structure/sources.h"
 
 namespace windtunnel::structure {
@@ -101,7 +101,7 @@ TEST(Structure, EachLibraryHasItsPlace) {
       {{"ceres/"}, {"scaling/fit.cpp"}},
       {{"curl/"}, {"agent/http.cpp"}},
       {{"nlopt"}, {"agent/proposers/local_search.cpp"}},
-      {{"sqlite3.h"}, {"study/journal.cpp", "tests/"}},
+      {{"sqlite3.h"}, {"study/journal_database.h", "tests/"}},
       {{"pcre2.h"}, {"corpus/"}},
       {{"zlib.h", "zstd.h"}, {"corpus/", "tests/corpus/"}},
       {{"cmark-gfm"}, {"report/"}},
@@ -217,19 +217,6 @@ TEST(Structure, SourcesAreAsciiAndNameNoMachine) {
   }
 }
 
-// Between the markers the README has what the registry says, so it cannot fall behind.
-void expect_in_readme(const std::string& name, const std::string& expected) {
-  const auto readme = root() / "README.md";
-  const std::string open = "<!-- " + name + " -->\n", close = "<!-- /" + name + " -->";
-  const auto text = std::filesystem::exists(readme) ? base::read_file(readme) : "";
-  const auto begin = text.find(open), end = text.find(close);
-  if (begin == std::string::npos || end == std::string::npos) {
-    GTEST_SKIP() << "README.md has no " << open << expected << close;
-  }
-  const auto from = begin + open.size();
-  EXPECT_EQ(text.substr(from, end - from), expected);
-}
-
 TEST(Structure, TheReadmeListsTheLayerKinds) {
   std::string expected = "| letter | kind | what it is | source |\n|---|---|---|---|\n";
   for (const auto& kind : model::LayerKinds::instance().kinds()) {
@@ -245,14 +232,6 @@ TEST(Structure, TheReadmeListsTheObjectives) {
     expected += "| `" + kind.name + "` | " + kind.summary + " | " + kind.source + " |\n";
   }
   expect_in_readme("objectives", expected);
-}
-
-TEST(Structure, TheReadmeListsTheProposers) {
-  std::string expected = "| proposer | what it does | source |\n|---|---|---|\n";
-  for (const auto& kind : agent::ProposerKinds::instance().kinds()) {
-    expected += "| `" + kind.name + "` | " + kind.summary + " | " + kind.source + " |\n";
-  }
-  expect_in_readme("proposers", expected);
 }
 
 }  // namespace
