@@ -158,7 +158,7 @@ std::string calibration(const ProposalContext& context) {
     if (row.proposer != "language_model" || row.measured == 0) continue;
     text += row.family == "all" ? "\n- Of your "
                                 : "\n  - of those about " + fenced_json(row.family) + ", of ";
-    text += std::to_string(row.measured) + " scored 80 % intervals " + std::to_string(row.covered) +
+    text += std::to_string(row.measured) + " scored 80 % intervals, " + std::to_string(row.covered) +
             " held the outcome (" + percent(*row.interval_coverage) +
             ", 80 % should); predicted - measured " +
             base::format_number(*row.bias_bits_per_byte, 2) + " on average; " +

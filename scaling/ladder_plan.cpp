@@ -110,7 +110,6 @@ class Planner {
     if (point.steps) {
       budget.kind = "steps";
       budget.amount = static_cast<double>(*point.steps);
-      return budget.amount * static_cast<double>(config.train.tokens_per_step);
     } else if (point.tokens_per_parameter) {
       budget.kind = "tokens_per_parameter";
       budget.amount = *point.tokens_per_parameter;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kShareOfDeflate = 0.25;
 constexpr double kComputeExponent = 0.05;
-constexpr double kImplausibleComputeFactor = 1000;
+constexpr double kImplausibleComputeFactor = 1e6;
 
 /// Of double precision sums.
 constexpr double kArithmeticTolerance = 1e-9;
@@ -53,14 +53,14 @@ double lowest_plausible_bits_per_byte(const std::filesystem::path& corpus) {
 
 void SeenScores::add(const RunRecord& record) {
   if (const auto bits = record.bits_per_byte()) {
-    scores_.push_back({record.id, record.comparability_key, *bits, record.train.flops_exact});
+    scores_.push_back({record.id, record.data_fingerprint, *bits, record.train.flops_exact});
   }
 }
 
 std::optional<SeenScores::Limit> SeenScores::limit(const RunRecord& record, double trained) const {
   std::optional<Limit> best;
   for (const Score& score : scores_) {
-    if (score.key != record.comparability_key || score.bits_per_byte >= trained) continue;
+    if (score.data != record.data_fingerprint || score.bits_per_byte >= trained) continue;
     const auto& flops = record.train.flops_exact;
     const double more =
         flops && score.flops && *score.flops > 0 ? std::max(1.0, *flops / *score.flops) : 1.0;
@@ -99,7 +99,7 @@ std::string reason_to_quarantine(const RunRecord& record, const corpus::CorpusMa
   if (const auto limit = seen.limit(record, floor / kShareOfDeflate);
       limit && bits < limit->bits_per_byte) {
     return number(bits) + " bits per byte are implausible: below " + number(limit->bits_per_byte) +
-           ", more than a thousandfold compute would gain on run " + limit->run +
+           ", more than a millionfold compute would gain on run " + limit->run +
            "; if that run was broken, start a study without it";
   }
   return {};

@@ -9,11 +9,12 @@
 //              2023, arXiv:2309.10668, table 1: on enwik9 gzip needs 32.3 % of the raw size, and
 //              the strongest model there, Chinchilla with 70 billion parameters, 8.3 %, a quarter.
 //              Taken relative to deflate, the limit also fits text that is easier than enwik9.
-//   one leap   a gain over the best run seen before, of the same comparability key, worth more
-//              than a thousandfold compute: L ~ C^-0.05 (Kaplan et al. 2020, arXiv:2001.08361,
-//              equation 1.3), that is 29 % for runs of equal compute. A run with more compute than
-//              the one seen may gain so much more. One that is worse than deflate has hardly
-//              begun to learn, and any gain on it is possible.
+//   one leap   a gain over the best run seen before on the same data, worth more
+//              than a millionfold compute: L ~ C^-0.05 (Kaplan et al. 2020, arXiv:2001.08361,
+//              equation 1.3), that is half for runs of equal compute (well-chosen rates on easy
+//              text gain a third). A run with more compute than the one seen may gain so much more.
+//              One that is worse than deflate has hardly begun to learn, and any gain on it is
+//              possible.
 
 #include <optional>
 #include <string>
@@ -33,8 +34,8 @@ class SeenScores {
  public:
   /// Records without a score are not remembered.
   void add(const RunRecord& record);
-  /// The lowest score that a run of this key and compute may have, by the best of the runs that
-  /// scored below `trained`; nullopt: there is none.
+  /// The lowest score that a run on this data and of this compute may have, by the best of the runs
+  /// that scored below `trained`; nullopt: there is none.
   struct Limit {
     double bits_per_byte = 0;
     std::string run;
@@ -44,7 +45,7 @@ class SeenScores {
  private:
   struct Score {
     std::string run;
-    std::string key;
+    std::string data;
     double bits_per_byte = 0;
     std::optional<double> flops;
   };

@@ -24,7 +24,11 @@ struct Answer {
   std::string text;
 
   base::Json json() const {
-    return base::parse_json(text.substr(text.find_first_of("[{")), "json");
+    // Lines of progress may come before it, "[1/4] corpus" too.
+    const bool at_start = text.starts_with("{\n") || text.starts_with("[\n");
+    const size_t object = text.find("\n{\n"), array = text.find("\n[\n");
+    const size_t begin = at_start ? 0 : std::min(object, array) + 1;
+    return base::parse_json(text.substr(begin), "json");
   }
 };
 

@@ -108,9 +108,10 @@ TEST_F(CommandLine, BinaryTextIsKeptByteForByte) {
                              (folder_ / "corpus").string(), "--vocabulary", "300", "--json"});
   ASSERT_EQ(answer.exit_code, 0) << answer.text;
   const base::Json manifest = base::read_json(folder_ / "corpus/manifest.json");
-  EXPECT_EQ(
-      manifest["train"]["bytes"].get<int64_t>() + manifest["validation"]["bytes"].get<int64_t>(),
-      20 * 3000 + 10 + 20);
+  EXPECT_EQ(manifest["train"]["bytes"].get<int64_t>() +
+                manifest["validation"]["bytes"].get<int64_t>() +
+                manifest["locked"]["bytes"].get<int64_t>(),
+            20 * 3000 + 10 + 20);
 }
 
 TEST_F(CommandLine, EveryProgramsPlanIsPrintedWithoutCorpusOrGpu) {

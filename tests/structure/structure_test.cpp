@@ -148,6 +148,36 @@ TEST(Structure, EveryFolderHasAReadmeOfAtMost40Lines) {
 }
 
 // One file adds one kind. A source that registers nothing is shared by the kinds and has a header.
+// What reads a tensor's value on the host makes a GPU wait. A step does not: values are read by CPU
+// code, for health and curves between steps, and where a result leaves the program.
+TEST(Structure, ValuesOfTensorsAreReadOnTheHostOnlyInNamedPlaces) {
+  const std::vector<std::string> allowed = {
+      "kernels/rotary_norm.cpp",    // the fast path, which is the CPU's
+      "kernels/top_k_routing.cpp",  // likewise
+      "model/layers/experts.cpp",   // router_health()
+      "model/router.cpp",           // likewise
+      "model/routers/sigmoid.cpp",  // likewise
+      "trainer/optimizer.cpp",      // clipping where the norm is on the CPU
+      "trainer/train_run.cpp",      // points of the curve
+      "trainer/batch_gradients.cpp",
+      "trainer/tensor_files.cpp",
+      "trainer/weights_folder.cpp",
+      "trainer/safetensors.cpp",
+      "evaluation/",
+      "cli/torch/"};
+  static const std::regex reads(
+      R"(\.item<|\.item\(|\.cpu\(|to\((torch|at)::kCPU|nonzero|masked_select|\.tolist\()");
+  for (const auto& source : product_sources()) {
+    const std::string folder = source.folder();
+    if (folder != "kernels" && folder != "model" && folder != "trainer" && folder != "evaluation") {
+      continue;
+    }
+    if (starts_with_any(source.path, allowed)) continue;
+    EXPECT_FALSE(std::regex_search(source.text, reads))
+        << source.path << " reads a tensor's value: within a step that makes a GPU wait";
+  }
+}
+
 TEST(Structure, EveryFileOfAKindsFolderRegistersExactlyOneKind) {
   const std::regex registration("\nconst base::Registration<");
   std::map<std::string, std::vector<std::pair<std::string, long>>> folders;

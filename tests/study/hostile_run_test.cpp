@@ -195,17 +195,17 @@ TEST_P(HostileRun, AScoreBelowTheFloorIsQuarantined) {
   EXPECT_THAT(record.train.message, HasSubstr("a quarter of what deflate needs"));
 }
 
-TEST_P(HostileRun, ALeapBeyondAThousandfoldComputeIsQuarantined) {
+TEST_P(HostileRun, ALeapBeyondAMillionfoldComputeIsQuarantined) {
   const double before = 3.6 * lowest_plausible_bits_per_byte(corpus());  // better than deflate
   trainer(good_training(), writes(evaluation(before)));
   EXPECT_TRUE(finish(*runner(), request("before")).completed());
-  const double limit = before * std::pow(1000, -0.05);
+  const double limit = before * std::pow(1e6, -0.05);
   EXPECT_TRUE(attack(good_training(), writes(evaluation(1.01 * limit))).completed());
   fs::remove_all(run_folder());
   const RunRecord record = attack(good_training(), writes(evaluation(0.99 * limit)));
   EXPECT_EQ(record.train.outcome, outcome::kQuarantined);
   EXPECT_THAT(record.train.message,
-              HasSubstr("than a thousandfold compute would gain on run before"));
+              HasSubstr("than a millionfold compute would gain on run before"));
 }
 
 }  // namespace

@@ -113,22 +113,6 @@ TEST(Journal, NoSecretReachesTheFile) {
   EXPECT_THAT(base::read_file(folder / "journal.db"), ::testing::Not(HasSubstr(kCanary)));
 }
 
-TEST(Journal, OneFromBeforeCallsHadAPriceIsReadAndThenExtended) {
-  const TemporaryFolder folder;
-  { Journal(folder / "journal.db").add_llm_call({.purpose = "p", .model = "m", .outcome = "ok"}); }
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open((folder / "journal.db").c_str(), &database), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(database, "ALTER TABLE llm_calls DROP COLUMN dollars", nullptr, nullptr,
-                         nullptr),
-            SQLITE_OK);
-  sqlite3_close(database);
-  EXPECT_EQ(Journal(folder / "journal.db", /*read_only=*/true).llm_calls().size(), 1U);
-  Journal journal(folder / "journal.db");
-  journal.add_llm_call({.purpose = "p", .model = "m", .outcome = "ok", .dollars = 0.25});
-  EXPECT_EQ(journal.llm_calls().at(0).dollars, std::nullopt);
-  EXPECT_EQ(journal.llm_calls().at(1).dollars, 0.25);
-}
-
 TEST(Journal, ATerminalStateIsWrittenExactlyOnce) {
   const TemporaryFolder folder;
   Journal journal(folder / "journal.db");

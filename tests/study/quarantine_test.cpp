@@ -15,10 +15,10 @@ namespace {
 using ::testing::HasSubstr;
 
 RunRecord scored(const std::string& id, double bits, std::optional<double> flops,
-                 const std::string& key = "key") {
+                 const std::string& data = "data") {
   RunRecord record;
   record.id = id;
-  record.comparability_key = key;
+  record.data_fingerprint = data;
   record.train.outcome = outcome::kCompleted;
   record.train.flops_exact = flops;
   record.evaluation.emplace();
@@ -35,22 +35,22 @@ TEST(LowestPlausible, OfNoiseIsAQuarterOfEightBits) {
   EXPECT_NEAR(lowest_plausible_bits_per_byte(folder.path()), 2, 0.01);
 }
 
-TEST(SeenScores, LimitAGainByWhatAThousandfoldComputeWouldGive) {
+TEST(SeenScores, LimitAGainByWhatAMillionfoldComputeWouldGive) {
   SeenScores seen;
   EXPECT_FALSE(seen.limit(scored("new", 1, 1e9), 8));
   seen.add(scored("old", 2, 1e9));
-  EXPECT_NEAR(seen.limit(scored("new", 1, 1e9), 8)->bits_per_byte, 2 * 0.7079457843841379, 1e-12);
+  EXPECT_NEAR(seen.limit(scored("new", 1, 1e9), 8)->bits_per_byte, 2 * 0.5011872336272722, 1e-12);
   EXPECT_EQ(seen.limit(scored("new", 1, 1e9), 8)->run, "old");
   // Less compute earns nothing, more earns its share.
   EXPECT_EQ(seen.limit(scored("new", 1, 1e6), 8)->bits_per_byte,
             seen.limit(scored("new", 1, 1e9), 8)->bits_per_byte);
-  EXPECT_NEAR(seen.limit(scored("new", 1, 1e12), 8)->bits_per_byte, 2 * std::pow(1e6, -0.05),
+  EXPECT_NEAR(seen.limit(scored("new", 1, 1e12), 8)->bits_per_byte, 2 * std::pow(1e9, -0.05),
               1e-12);
 }
 
-TEST(SeenScores, OtherKeysAndRunsWithoutAScoreSayNothing) {
+TEST(SeenScores, OtherDataAndRunsWithoutAScoreSayNothing) {
   SeenScores seen;
-  seen.add(scored("old", 2, 1e9, "another key"));
+  seen.add(scored("old", 2, 1e9, "other data"));
   RunRecord failed = scored("failed", 0.01, 1e9);
   failed.train.outcome = outcome::kQuarantined;
   seen.add(failed);
