@@ -135,9 +135,9 @@ Experiment matched_steps_of(const Experiment& about, const NightState& state) {
       study::config_fingerprint(base::from_trusted_json<study::RunConfig>(next.config));
   const double change = about.decision->throughput_change.value_or(0);
   next.proposal.hypothesis = fmt::format(
-      "Experiment {} changed tokens per second by {:+.1f} %: at its incumbent's {} steps it shows "
-      "what it learns from a step.",
-      about.number, 100 * change, next.config["train"]["budget"]["amount"].dump());
+      "Experiment {} changed tokens per second by {:+.1f} %: at its incumbent's {:.0f} steps it "
+      "shows what it learns from a step.",
+      about.number, 100 * change, next.config["train"]["budget"]["amount"].get<double>());
   next.proposal.prediction = as_measured(*about.decision, change > 0 ? 0.5 : 1.5);
   next.proposal.diagnostic = "Bits per byte at equal steps; no gain there means that it is speed.";
   return next;
