@@ -177,6 +177,8 @@ Replay replay(const std::filesystem::path& study, const std::vector<std::string>
   // Nothing is spent, and what the record's clock stopped is in its proposals.
   program.budget.hours = 0;
   program.budget.dollars = 0;
+  // Under other rules, runs that were never made are no reason to stop.
+  if (!overrides.empty()) program.night.max_consecutive_failures = program.night.experiments + 1;
   study::Journal journal(":memory:");
   RecordedRunner runner(recorded, static_cast<int>(program.slots));
   RecordedProposals proposals(recorded, program);
@@ -188,12 +190,24 @@ Replay replay(const std::filesystem::path& study, const std::vector<std::string>
   result.runs = runner.used();
   const std::vector<Experiment> before = recorded.experiments();
   const std::vector<Experiment> after = journal.experiments();
-  for (size_t place = 0; place < std::max(before.size(), after.size()); ++place) {
-    ReplayedExperiment row = row_of(place < before.size() ? &before[place] : nullptr,
-                                    place < after.size() ? &after[place] : nullptr);
-    const auto note = proposals.notes.find(row.number);
+  std::vector<bool> is_shown(after.size());
+  const auto add = [&](const Experiment* first, const Experiment* second) {
+    ReplayedExperiment row = row_of(first, second);
+    const auto note = second ? proposals.notes.find(second->number) : proposals.notes.end();
     if (note != proposals.notes.end()) row.note = note->second;
     result.experiments.push_back(std::move(row));
+  };
+  for (const Experiment& experiment : before) {
+    const auto same = std::find_if(after.begin(), after.end(), [&](const Experiment& other) {
+      return !is_shown[static_cast<size_t>(other.number) - 1] &&
+             other.proposal.kind == experiment.proposal.kind &&
+             other.proposal.patch == experiment.proposal.patch;
+    });
+    if (same != after.end()) is_shown[static_cast<size_t>(same->number) - 1] = true;
+    add(&experiment, same == after.end() ? nullptr : &*same);
+  }
+  for (const Experiment& experiment : after) {
+    if (!is_shown[static_cast<size_t>(experiment.number) - 1]) add(nullptr, &experiment);
   }
   return result;
 }

@@ -359,10 +359,12 @@ std::string StudySession::summary_text() const {
     const auto fit = base::from_trusted_json<scaling::LawFit>(*fact);
     std::vector<std::string> parameters;
     for (const auto& [name, value] : fit.parameters) {
-      parameters.push_back(name + " " + base::format_number(value, 4));
+      const auto found = fit.verdict.parameters.find(name);
+      parameters.push_back(fmt::format(
+          "{} {} ({})", name, base::format_number(value, 4),
+          found == fit.verdict.parameters.end() ? "no verdict" : found->second.verdict));
     }
-    text += fmt::format("law          {}; {} ({})\n", fit.formula, base::join(parameters, ", "),
-                        fit.verdict.overall);
+    text += fmt::format("law          {}; {}\n", fit.formula, base::join(parameters, ", "));
     for (const scaling::HeldOut& row : fit.held_out) {
       text += fmt::format(
           "held out     {}: forecast {:.4f} in [{}, {}], measured {:.4f}, {:+.1f} %, {}\n",
