@@ -19,8 +19,13 @@ skip() {
 work=$(mktemp -d)
 server=
 stop() {
-  if [ -n "$server" ]; then kill "$server" 2>/dev/null && wait "$server" 2>/dev/null; fi
+  local code=$?
+  if [ -n "$server" ]; then
+    kill "$server" 2>/dev/null || true
+    wait "$server" 2>/dev/null || true
+  fi
   rm -rf "$work"
+  exit $code
 }
 trap stop EXIT
 
