@@ -115,14 +115,11 @@ Json answer_schema(const Program& program, bool words, bool with_reflection) {
 std::variant<Answer, std::vector<std::string>> read_answer(const std::string& answer,
                                                            const ProposalContext& context) {
   std::vector<std::string> errors;
-  const std::string text = json_in(answer);
-  if (text.empty()) {
-    return std::vector<std::string>{"it holds no JSON object, bare or in one fenced block"};
+  const auto object = object_in(answer);
+  if (const auto* problem = std::get_if<std::string>(&object)) {
+    return std::vector<std::string>{*problem};
   }
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded() || !json.is_object()) {
-    return std::vector<std::string>{"its JSON does not parse as one object"};
-  }
+  const Json& json = std::get<Json>(object);
   Json schema = proposal_schema();
   // Values of the patch are told in the program's words below.
   schema["properties"]["patch"] = {{"type", "object"}, {"maxProperties", kMaxChangedPaths}};

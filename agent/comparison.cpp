@@ -23,7 +23,7 @@ std::map<int64_t, RunRecord> runs_by_seed(const study::Journal& journal, int64_t
   }
   std::map<int64_t, RunRecord> runs;
   for (const study::JournalRun& run : journal.runs_of(experiment)) {
-    if (run.record && run.record->completed() && run.purpose != "reference") {
+    if (run.record && run.record->completed() && !run.is_reference()) {
       runs[run.seed] = *run.record;
     }
   }
@@ -114,15 +114,10 @@ std::optional<double> night_gain(const study::Journal& journal) {
   const Program rules = stored_program(*program, {});
   const NightState state(rules, journal, baseline->at("config"));
   if (state.incumbent() == 0) return 0;
-  const auto mean_of = [](const std::vector<RunRecord>& records) {
-    double sum = 0;
-    for (const RunRecord& record : records) sum += *record.bits_per_byte();
-    return sum / static_cast<double>(records.size());
-  };
-  const std::vector<RunRecord> before = state.measured(0);
-  const std::vector<RunRecord> after = state.measured(state.incumbent());
-  if (before.empty() || after.empty()) return std::nullopt;
-  return mean_of(before) - mean_of(after);
+  const auto before = state.measured_mean(0);
+  const auto after = state.measured_mean(state.incumbent());
+  if (!before || !after) return std::nullopt;
+  return *before - *after;
 }
 
 }  // namespace windtunnel::agent

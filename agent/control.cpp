@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <map>
 
@@ -117,10 +116,7 @@ Decision decide_scale(const Experiment& experiment, const std::vector<Pair>& pai
               .interval_high = about.decision->interval_high};
   Decision decision = decision_of(experiment, pairs, here);
   decision.parts = {before, part(size(n_here), here)};
-  const boost::math::students_t distribution(static_cast<double>(here.degrees));
-  const double upper =
-      here.delta_bits_per_byte +
-      boost::math::quantile(distribution, program.scale.confidence) * here.standard_error;
+  const double upper = upper_end(here, program.scale.confidence);
   const bool holds = upper < 0;
   decision.verdict = holds ? study::verdict::kScaleCandidate : study::verdict::kControl;
   std::string trend;

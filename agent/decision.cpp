@@ -186,6 +186,11 @@ Difference paired_difference(const std::vector<Pair>& pairs, const Noise& noise)
           .degrees = variance.degrees};
 }
 
+double upper_end(const Difference& difference, double confidence) {
+  return difference.delta_bits_per_byte +
+         critical_t(1 - confidence, difference.degrees) * difference.standard_error;
+}
+
 SequentialTest plan_test(const DecisionRule& rule, int64_t slots, double share, double seed_share,
                          int64_t incumbent_runs) {
   SequentialTest test{.looks = {},

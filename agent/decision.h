@@ -95,6 +95,9 @@ struct Difference {
   int64_t degrees = 0;
 };
 
+/// Upper end of the one-sided interval of a difference: below 0, it is a gain with `confidence`.
+double upper_end(const Difference& difference, double confidence);
+
 /// Pairs need not be comparable here: controls differ on purpose, and say in what.
 /// Errors: logic_error if a run is not completed or the seeds of a pair differ.
 Difference paired_difference(const std::vector<Pair>& pairs, const Noise& noise);

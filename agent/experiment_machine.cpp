@@ -30,9 +30,7 @@ std::optional<std::string> refused(const Experiment& experiment, const NightStat
     return make_candidate(program, incumbent, experiment.proposal.patch).problem;
   }
   const Candidate candidate = make_candidate(program, incumbent, experiment.proposal.patch);
-  const std::vector<Experiment> history(
-      state.experiments().begin(),
-      state.experiments().begin() + static_cast<std::ptrdiff_t>(experiment.number) - 1);
+  const std::vector<Experiment> history = state.history_before(experiment.number);
   const std::vector<Refusal> found = refusals(BeforeRun{.program = program,
                                                         .incumbent = incumbent,
                                                         .history = history,
@@ -109,11 +107,7 @@ void ExperimentMachine::reserve(const Experiment& experiment) {
   if (!plan.problem.empty()) {
     return decide(experiment, without_comparison(study::verdict::kFailed, plan.problem));
   }
-  int64_t missing = 0;
-  for (const study::PlannedRun& planned : plan.runs) {
-    const study::JournalRun* known = shop_.state.find_run(planned.request.id);
-    if (!known || !known->record) ++missing;
-  }
+  const int64_t missing = shop_.state.missing(plan.runs);
   const double seconds = shop_.seconds_per_run(trial.candidate);
   std::optional<std::string> problem;
   shop_.journal.together([&] {

@@ -35,9 +35,7 @@ Json test_json(const study::Journal& journal, const Experiment& experiment) {
   const NightState state(rules, journal, baseline->at("config"));
   const Trial trial = trial_of(experiment, state, rules);
   if (!trial.test) return nullptr;
-  const std::vector<Experiment> history(
-      state.experiments().begin(),
-      state.experiments().begin() + static_cast<std::ptrdiff_t>(experiment.number) - 1);
+  const std::vector<Experiment> history = state.history_before(experiment.number);
   return {{"looks", trial.test->looks},
           {"levels", trial.test->levels},
           {"minimum_gain", trial.test->minimum_gain},
@@ -66,6 +64,18 @@ Json pairs_json(const study::Journal& journal, const Experiment& experiment) {
 
 }  // namespace
 
+Json experiment_json(const Experiment& experiment) {
+  return {{"number", experiment.number},
+          {"kind", experiment.proposal.kind},
+          {"thread", experiment.thread},
+          {"parent", experiment.parent},
+          {"about", experiment.about},
+          {"state", experiment.state},
+          {"proposal", base::to_json(experiment.proposal)},
+          {"decision", experiment.decision ? base::to_json(*experiment.decision) : Json()},
+          {"doubt", experiment.doubt.empty() ? Json() : Json(experiment.doubt)}};
+}
+
 Json explanation(const study::Journal& journal, int64_t number) {
   const Experiment experiment = experiment_of(journal, number);
   Json steps = Json::array();
@@ -80,21 +90,15 @@ Json explanation(const study::Journal& journal, int64_t number) {
                           {"verdict", later.decision ? Json(later.decision->verdict) : Json()},
                           {"reason", later.decision ? Json(later.decision->reason) : Json()}});
   }
-  return {{"number", number},
-          {"kind", experiment.proposal.kind},
-          {"thread", experiment.thread},
-          {"parent", experiment.parent},
-          {"about", experiment.about},
-          {"state", experiment.state},
-          {"proposal", base::to_json(experiment.proposal)},
-          {"config", experiment.config},
-          {"decision", experiment.decision ? base::to_json(*experiment.decision) : Json()},
-          {"reflection", experiment.reflection ? base::to_json(*experiment.reflection) : Json()},
-          {"doubt", experiment.doubt.empty() ? Json() : Json(experiment.doubt)},
-          {"test", test_json(journal, experiment)},
-          {"pairs", pairs_json(journal, experiment)},
-          {"steps", steps},
-          {"follow_ups", follow_ups}};
+  Json all = experiment_json(experiment);
+  all.update(
+      {{"config", experiment.config},
+       {"reflection", experiment.reflection ? base::to_json(*experiment.reflection) : Json()},
+       {"test", test_json(journal, experiment)},
+       {"pairs", pairs_json(journal, experiment)},
+       {"steps", steps},
+       {"follow_ups", follow_ups}});
+  return all;
 }
 
 std::string explanation_text(const study::Journal& journal, int64_t number) {

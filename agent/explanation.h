@@ -8,6 +8,9 @@
 
 namespace windtunnel::agent {
 
+/// An experiment as the journal keeps it, for `log` and as the beginning of an explanation.
+base::Json experiment_json(const study::Experiment& experiment);
+
 /// Everything at once: proposal, prediction, states with their times, the sequential test with its
 /// looks and levels, the seeds compared, noise, decision, what followed, and the proposer's word.
 /// Errors: Error if there is no such experiment.

@@ -14,6 +14,9 @@ std::string fenced_json(const Json& value) {
   return text;
 }
 
+namespace {
+
+/// "" if there is no bare object and no single fenced block.
 std::string json_in(std::string_view answer) {
   const std::string_view think_end = "</think>";
   const size_t thought = answer.rfind(think_end);
@@ -27,6 +30,19 @@ std::string json_in(std::string_view answer) {
   if (close == std::string_view::npos) return "";
   if (answer.find("```", close + 3) != std::string_view::npos) return "";
   return std::string(base::trim(answer.substr(start, close - start)));
+}
+
+}  // namespace
+
+std::variant<Json, std::string> object_in(std::string_view answer) {
+  using Object = std::variant<Json, std::string>;
+  // JSON converts to and from strings, so each says which of the two it is.
+  const auto wrong = [](const char* why) { return Object(std::in_place_type<std::string>, why); };
+  const std::string text = json_in(answer);
+  if (text.empty()) return wrong("it holds no JSON object, bare or in one fenced block");
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return wrong("its JSON does not parse as one object");
+  return Object(std::in_place_type<Json>, std::move(json));
 }
 
 }  // namespace windtunnel::agent

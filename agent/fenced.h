@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "base/json.h"
 
@@ -11,8 +12,8 @@ namespace windtunnel::agent {
 /// JSON that cannot close the fence around it.
 std::string fenced_json(const base::Json& value);
 
-/// The JSON text in an answer: bare, or the only fenced block, with or without a <think> part
-/// before it; "" if there is neither.
-std::string json_in(std::string_view answer);
+/// The one JSON object in an answer: bare, or the only fenced block, with or without a <think> part
+/// before it; or what is wrong with the answer.
+std::variant<base::Json, std::string> object_in(std::string_view answer);
 
 }  // namespace windtunnel::agent

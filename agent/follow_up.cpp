@@ -82,7 +82,8 @@ std::string change_text(const Json& patch) {
 /// Expects what was measured, with the error of that measurement.
 study::Prediction as_measured(const Decision& decision, double share) {
   const double delta = share * decision.delta_bits_per_byte.value_or(0);
-  const double reach = 1.2816 * decision.standard_error_bits_per_byte.value_or(0) * std::sqrt(2.0);
+  const double reach =
+      kHalfInterval * decision.standard_error_bits_per_byte.value_or(0) * std::sqrt(2.0);
   return {.delta_bits_per_byte = delta,
           .interval_low = delta - reach,
           .interval_high = delta + reach,

@@ -9,8 +9,6 @@ using study::Experiment;
 
 namespace {
 
-/// 90 % quantile of the standard normal: half an 80 % interval.
-constexpr double kHalfInterval = 1.2816;
 /// Prior spread of an effect over the noise of one run, before anything was tried; chosen so that
 /// most single changes lie inside.
 constexpr double kPriorSpreadOverNoise = 3;

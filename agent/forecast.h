@@ -14,6 +14,9 @@
 
 namespace windtunnel::agent {
 
+/// 90 % quantile of the standard normal: half an 80 % interval.
+inline constexpr double kHalfInterval = 1.2816;
+
 /// What the history says about a path.
 struct PathRecord {
   int64_t trials = 0;

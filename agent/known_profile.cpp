@@ -7,6 +7,8 @@ namespace windtunnel::agent {
 
 using base::Json;
 
+namespace {
+
 ModelProfile known_profile(const ChatOptions& options, const ProposerServices& services) {
   const Json known = services.fact(kProfilesFact);
   if (!known.is_object()) return {};
@@ -32,6 +34,15 @@ ModelProfile probe_and_keep(const ChatOptions& options, const ProposerServices& 
   known[profile_key(options)] = base::to_json(profile);
   services.set_fact(kProfilesFact, known);
   return profile;
+}
+
+}  // namespace
+
+bool needs_profile(const ChatOptions& options) { return options.api == "auto"; }
+
+ModelProfile profile_of(const ChatOptions& options, const ProposerServices& services) {
+  const ModelProfile known = known_profile(options, services);
+  return known.works() || !needs_profile(options) ? known : probe_and_keep(options, services);
 }
 
 study::LlmCall call_record(const std::string& purpose, const std::string& model,

@@ -6,12 +6,12 @@
 
 namespace windtunnel::agent {
 
-/// What the study knows; a profile that does not work if it knows nothing.
-ModelProfile known_profile(const ChatOptions& options, const ProposerServices& services);
+/// Whether the model cannot be asked without a profile that works.
+bool needs_profile(const ChatOptions& options);
 
-/// Probes the model; what works is kept in the study, with an event. Each question of the probe is
-/// in the record of calls.
-ModelProfile probe_and_keep(const ChatOptions& options, const ProposerServices& services);
+/// What the study knows; where that is nothing and a profile is needed, what a probe finds. What
+/// works is kept in the study, with an event; each question of the probe is in the record of calls.
+ModelProfile profile_of(const ChatOptions& options, const ProposerServices& services);
 
 /// A call as the journal keeps it.
 study::LlmCall call_record(const std::string& purpose, const std::string& model,

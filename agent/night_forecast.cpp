@@ -48,8 +48,7 @@ double expected_seconds(const NightState& state, const study::RunConfig& config)
 std::string plan_text(const Program& program, const NightState& state) {
   const auto left =
       static_cast<double>(std::max<int64_t>(0, program.night.experiments - state.decided()));
-  const double seconds =
-      expected_seconds(state, base::from_trusted_json<study::RunConfig>(state.config_of(0)));
+  const double seconds = expected_seconds(state, runnable(state.config_of(0)));
   const auto duration = [&](int64_t runs) {
     return base::format_duration(left * static_cast<double>(runs) * seconds /
                                  static_cast<double>(program.slots));
@@ -76,10 +75,7 @@ RunsForecast::RunsForecast(const Program& program, const NightState& state,
   const Finished finished = finished_runs(state);
   done_ = finished.runs;
   if (done_ > 0) seconds_per_run_ = finished.seconds / done_ / std::max(1, slots);
-  for (const study::PlannedRun& planned : plan) {
-    const JournalRun* known = state.find_run(planned.request.id);
-    if (!known || !known->record) left_ += 1;
-  }
+  left_ = static_cast<double>(state.missing(plan));
   const double later = static_cast<double>(program.night.experiments - state.decided()) -
                        (experiment > 0 ? 1.0 : 0.0);
   left_ += std::max(0.0, later) * runs_each(program, state, experiment);

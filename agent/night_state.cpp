@@ -17,6 +17,26 @@ std::string run_id(int64_t experiment, int64_t seed, bool is_reference) {
   return fmt::format("e{:03}{}-s{}", experiment, is_reference ? "-reference" : "", seed);
 }
 
+study::RunConfig runnable(const base::Json& config) {
+  return base::from_trusted_json<study::RunConfig>(config);
+}
+
+study::PlannedRun planned_run(int64_t experiment, study::RunConfig config, int64_t seed) {
+  config.train.seed = seed;
+  return {.request = {.id = run_id(experiment, seed),
+                      .purpose = experiment == 0 ? "baseline" : "candidate",
+                      .config = std::move(config),
+                      .resume = true},
+          .experiment = experiment};
+}
+
+study::PlannedRun reference_run(int64_t experiment, study::RunConfig config, int64_t seed) {
+  study::PlannedRun run = planned_run(experiment, std::move(config), seed);
+  run.request.id = run_id(experiment, seed, true);
+  run.request.purpose = study::kReferencePurpose;
+  return run;
+}
+
 std::string how_it_ended(const RunRecord& record) {
   return "run " + record.id + " ended as " + record.train.outcome +
          (record.train.message.empty() ? "" : ": " + record.train.message);
@@ -74,12 +94,33 @@ const JournalRun* NightState::find_run(const std::string& id) const {
   return place == place_of_run_.end() ? nullptr : &runs_[place->second];
 }
 
+int64_t NightState::missing(const std::vector<study::PlannedRun>& plan) const {
+  return std::count_if(plan.begin(), plan.end(), [&](const study::PlannedRun& planned) {
+    const JournalRun* known = find_run(planned.request.id);
+    return !known || !known->record;
+  });
+}
+
 std::vector<const JournalRun*> NightState::runs_of(int64_t experiment) const {
+  return arm_of(experiment, false);
+}
+
+std::vector<const JournalRun*> NightState::references_of(int64_t experiment) const {
+  return arm_of(experiment, true);
+}
+
+std::vector<const JournalRun*> NightState::arm_of(int64_t experiment, bool is_reference) const {
   std::vector<const JournalRun*> found;
   const auto places = runs_of_.find(experiment);
   if (places == runs_of_.end()) return found;
-  for (const size_t place : places->second) found.push_back(&runs_[place]);
+  for (const size_t place : places->second) {
+    if (runs_[place].is_reference() == is_reference) found.push_back(&runs_[place]);
+  }
   return found;
+}
+
+std::vector<Experiment> NightState::history_before(int64_t experiment) const {
+  return {experiments_.begin(), experiments_.begin() + static_cast<std::ptrdiff_t>(experiment) - 1};
 }
 
 const base::Json& NightState::config_of(int64_t experiment) const {
@@ -122,6 +163,14 @@ std::vector<RunRecord> NightState::measured(int64_t incumbent,
   return records;
 }
 
+std::optional<double> NightState::measured_mean(int64_t incumbent) const {
+  const std::vector<RunRecord> records = measured(incumbent);
+  if (records.empty()) return std::nullopt;
+  double sum = 0;
+  for (const RunRecord& record : records) sum += *record.bits_per_byte();
+  return sum / static_cast<double>(records.size());
+}
+
 const RunRecord& NightState::first_baseline() const {
   for (const JournalRun* run : runs_of(0)) {
     if (run->record && run->record->completed()) return *run->record;
@@ -129,14 +178,15 @@ const RunRecord& NightState::first_baseline() const {
   throw std::logic_error("internal error: a night without a baseline");
 }
 
+bool NightState::is_of_idea(const JournalRun& run) const {
+  return run.experiment && run.record &&
+         (*run.experiment == 0 || study::may_be_kept(experiment(*run.experiment).proposal.kind));
+}
+
 Noise NightState::noise(int64_t but) const {
   std::vector<RunRecord> records;
   for (const JournalRun& run : runs_) {
-    if (!run.experiment || !run.record) continue;
-    if (*run.experiment != 0 && (*run.experiment == but ||
-                                 !study::may_be_kept(experiment(*run.experiment).proposal.kind))) {
-      continue;
-    }
+    if (!is_of_idea(run) || (but != 0 && *run.experiment == but)) continue;
     records.push_back(*run.record);
   }
   return measure_noise(records, first_baseline().comparability_key);
@@ -146,11 +196,7 @@ double NightState::seed_share_before(int64_t experiment) const {
   const int64_t incumbent = this->experiment(experiment).parent;
   std::vector<RunRecord> records;
   for (const JournalRun& run : runs_) {
-    if (!run.experiment || *run.experiment == experiment || !run.record) continue;
-    if (*run.experiment != 0 &&
-        !study::may_be_kept(this->experiment(*run.experiment).proposal.kind)) {
-      continue;
-    }
+    if (!is_of_idea(run) || *run.experiment == experiment) continue;
     if (*run.experiment == incumbent && run.seed >= first_seed(incumbent) &&
         !is_measured_seed(incumbent, run.seed)) {
       continue;

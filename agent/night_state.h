@@ -10,12 +10,22 @@
 #include "agent/noise.h"
 #include "agent/program.h"
 #include "study/journal.h"
+#include "study/run_missing.h"
 
 namespace windtunnel::agent {
 
 /// "baseline-s2", "e003-s1"; with `is_reference`, "e003-reference-s1": the other arm of an
 /// experiment that brings its own.
 std::string run_id(int64_t experiment, int64_t seed, bool is_reference = false);
+
+/// A configuration as the journal keeps it, without seed.
+study::RunConfig runnable(const base::Json& config);
+
+/// Of an experiment's configuration (0: the baseline) with one seed; the purpose goes by that.
+study::PlannedRun planned_run(int64_t experiment, study::RunConfig config, int64_t seed);
+
+/// The other arm of an experiment that brings its own.
+study::PlannedRun reference_run(int64_t experiment, study::RunConfig config, int64_t seed);
 
 /// "run e003-s1 ended as diverged: ...".
 std::string how_it_ended(const study::RunRecord& record);
@@ -37,8 +47,15 @@ class NightState {
   const study::Experiment& experiment(int64_t number) const;
   /// nullptr if there is none of that name.
   const study::JournalRun* find_run(const std::string& id) const;
-  /// Runs of an experiment, in the order of the journal.
+  /// How many runs of a plan have no record yet.
+  int64_t missing(const std::vector<study::PlannedRun>& plan) const;
+  /// Runs of an experiment's configuration, in the order of the journal.
   std::vector<const study::JournalRun*> runs_of(int64_t experiment) const;
+  /// Runs of the other arm that it brought.
+  std::vector<const study::JournalRun*> references_of(int64_t experiment) const;
+
+  /// The experiments before one, which its gate and its vetoes go by.
+  std::vector<study::Experiment> history_before(int64_t experiment) const;
 
   /// The last kept experiment that is still believed; 0 is the baseline.
   int64_t incumbent() const { return incumbent_; }
@@ -58,6 +75,9 @@ class NightState {
   std::vector<study::RunRecord> measured(int64_t incumbent,
                                          const std::set<int64_t>& seeds = {}) const;
 
+  /// Their mean; nullopt if there is none.
+  std::optional<double> measured_mean(int64_t incumbent) const;
+
   // --- Noise ---
 
   const study::RunRecord& first_baseline() const;
@@ -68,6 +88,10 @@ class NightState {
   double seed_share_before(int64_t experiment) const;
 
  private:
+  /// A finished run of the baseline, an idea or a repair: what noise is measured by.
+  bool is_of_idea(const study::JournalRun& run) const;
+  std::vector<const study::JournalRun*> arm_of(int64_t experiment, bool is_reference) const;
+
   const Program& program_;
   const study::Journal& journal_;
   base::Json baseline_;

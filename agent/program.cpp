@@ -287,3 +287,5 @@ Program read_program(const std::filesystem::path& file, const std::vector<std::s
 }
 
 }  // namespace windtunnel::agent
+
+WINDTUNNEL_COMPILE_FIELDS(, windtunnel::agent::Program)

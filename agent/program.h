@@ -101,3 +101,5 @@ Program parse_program(std::string_view markdown, const std::string& subject,
                       const std::vector<std::string>& overrides = {});
 
 }  // namespace windtunnel::agent
+
+WINDTUNNEL_COMPILE_FIELDS(extern, windtunnel::agent::Program)

@@ -116,6 +116,7 @@ struct DecisionRule {
   int64_t max_pairs = 4;
   int64_t incumbent_runs = 4;
   double confidence = 0.9;
+  double confirmation = 0.9;
   double minimum_gain = 0;
 
   template <class Self, class Visitor>
@@ -132,6 +133,11 @@ struct DecisionRule {
     visit("confidence", self.confidence,
           {.help = "probability that a night of changes that change nothing keeps none",
            .exclusive_minimum = 0.5,
+           .exclusive_maximum = 1});
+    visit("confirmation", self.confirmation,
+          {.help = "of a kept change: its runs on fresh seeds must beat those of its parent, made "
+                   "beside them, with this confidence, or it is doubted",
+           .minimum = 0.5,
            .exclusive_maximum = 1});
     visit("minimum_gain", self.minimum_gain,
           {.help = "bits per byte that a change must gain to be kept", .minimum = 0});

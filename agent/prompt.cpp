@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kShortWords = 240;
 constexpr size_t kErrorWords = 400;
+constexpr size_t kLongestQuotedAnswer = 4000;
 /// Of the question, for what a server adds around messages.
 constexpr int64_t kFrameTokens = 50;
 /// Parts other than the record should leave it this share of the question.
@@ -158,8 +159,8 @@ std::string calibration(const ProposalContext& context) {
     if (row.proposer != "language_model" || row.measured == 0) continue;
     text += row.family == "all" ? "\n- Of your "
                                 : "\n  - of those about " + fenced_json(row.family) + ", of ";
-    text += std::to_string(row.measured) + " scored 80 % intervals, " + std::to_string(row.covered) +
-            " held the outcome (" + percent(*row.interval_coverage) +
+    text += std::to_string(row.measured) + " scored 80 % intervals, " +
+            std::to_string(row.covered) + " held the outcome (" + percent(*row.interval_coverage) +
             ", 80 % should); predicted - measured " +
             base::format_number(*row.bias_bits_per_byte, 2) + " on average; " +
             std::to_string(row.kept) + " kept";
@@ -328,6 +329,13 @@ std::string repair_prompt(const std::vector<std::string>& errors) {
   }
   return "That answer cannot be used:\n\n```\n" + list +
          "```\n\nAnswer again with one corrected JSON object and nothing else.";
+}
+
+void add_repair_turn(std::vector<ChatMessage>& messages, const std::string& answer,
+                     const std::vector<std::string>& errors) {
+  messages.push_back(
+      {"assistant", answer.empty() ? "(no text)" : base::shorten(answer, kLongestQuotedAnswer)});
+  messages.push_back({"user", repair_prompt(errors)});
 }
 
 }  // namespace windtunnel::agent

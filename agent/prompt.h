@@ -27,4 +27,8 @@ std::optional<std::vector<ChatMessage>> proposal_prompt(const ProposalContext& c
 /// What to say after an answer that could not be used.
 std::string repair_prompt(const std::vector<std::string>& errors);
 
+/// Adds the answer, shortened, and what is wrong with it, for one more try.
+void add_repair_turn(std::vector<ChatMessage>& messages, const std::string& answer,
+                     const std::vector<std::string>& errors);
+
 }  // namespace windtunnel::agent

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "agent/budget.h"
+#include "agent/confirmation.h"
 #include "agent/decision.h"
 #include "agent/experiment_machine.h"
 #include "agent/follow_up.h"
@@ -31,10 +32,6 @@ constexpr int64_t kLeastBaselineRuns = 2;
 constexpr int64_t kMostVetoesInARow = 25;
 // Work that a kill may leave uncounted.
 constexpr double kHoursEverySeconds = 30;
-
-study::RunConfig runnable(const Json& config) {
-  return base::from_trusted_json<study::RunConfig>(config);
-}
 
 Json without_seed(const study::RunConfig& config) {
   Json document = base::to_json(config);
@@ -122,19 +119,16 @@ class Night {
     return true;
   }
 
-  /// Measures a new incumbent on seeds of its own.
+  /// Measures a new incumbent on seeds of its own, and its parent beside it.
   bool measure_incumbent() {
     const int64_t incumbent = state_.incumbent();
     if (incumbent == 0) return false;
     std::vector<study::PlannedRun> plan;
-    const int64_t first = state_.first_seed(incumbent);
-    for (int64_t seed = first; state_.is_measured_seed(incumbent, seed); ++seed) {
-      const JournalRun* known = state_.find_run(run_id(incumbent, seed));
-      if (!known || !known->record) {
-        plan.push_back(planned(incumbent, runnable(state_.config_of(incumbent)), seed));
-      }
+    for (const auto& [own, reference] : confirmation_of(incumbent, state_)) {
+      plan.push_back(own);
+      plan.push_back(reference);
     }
-    if (plan.empty()) {
+    if (state_.missing(plan) == 0) {
       budget_.settle_runs(incumbent);  // if it was killed just before
       return false;
     }
@@ -142,23 +136,14 @@ class Night {
     return run_within_budget(incumbent, plan);
   }
 
-  /// A kept change whose own runs are no better than its parent's is not believed.
+  /// A kept change that its own runs do not confirm is not believed.
   bool doubt_incumbent() {
     const int64_t incumbent = state_.incumbent();
-    if (incumbent == 0) return false;
-    const int64_t parent = state_.experiment(incumbent).parent;
-    const auto mean = [](const std::vector<RunRecord>& records) {
-      double sum = 0;
-      for (const RunRecord& record : records) sum += *record.bits_per_byte();
-      return sum / static_cast<double>(records.size());
-    };
-    const std::vector<RunRecord> own = state_.measured(incumbent);
-    const std::vector<RunRecord> before = state_.measured(parent);
-    if (own.empty() || before.empty() || mean(own) < mean(before)) return false;
-    doubt(journal_, incumbent,
-          fmt::format("{} runs on seeds that did not choose it average {:.4f} bits per byte, no "
-                      "better than the {:.4f} of its parent's {}",
-                      own.size(), mean(own), mean(before), before.size()));
+    // Once: later, the noise is known better, and the same runs might say something else.
+    if (incumbent == 0 || incumbent != std::ssize(state_.experiments())) return false;
+    const auto problem = unconfirmed(incumbent, state_, program_.decision.confirmation);
+    if (!problem) return false;
+    doubt(journal_, incumbent, *problem);
     state_.sync();
     const std::string text = fmt::format("experiment {} is no longer believed: {}", incumbent,
                                          state_.experiment(incumbent).doubt);
@@ -271,13 +256,9 @@ class Night {
     const study::RunConfig config = runnable(state_.config_of(0));
     std::vector<study::PlannedRun> plan;
     for (int64_t seed = 1; seed <= program_.baseline_runs(); ++seed) {
-      plan.push_back(planned(0, config, seed));
+      plan.push_back(planned_run(0, config, seed));
     }
-    const bool is_new =
-        std::any_of(plan.begin(), plan.end(), [&](const study::PlannedRun& planned) {
-          const JournalRun* known = state_.find_run(planned.request.id);
-          return !known || !known->record;
-        });
+    const bool is_new = state_.missing(plan) > 0;
     phase_ = "baseline";
     if (!is_new) {
       budget_.settle_runs(0);  // if it was killed just before
@@ -330,22 +311,9 @@ class Night {
 
   // --- Runs -------------------------------------------------------------------------------------
 
-  static study::PlannedRun planned(int64_t experiment, study::RunConfig config, int64_t seed) {
-    config.train.seed = seed;
-    return {.request = {.id = run_id(experiment, seed),
-                        .purpose = experiment == 0 ? "baseline" : "candidate",
-                        .config = std::move(config),
-                        .resume = true},
-            .experiment = experiment};
-  }
-
   /// Runs that belong to no state machine; false if the budget does not reach (`lacking_`).
   bool run_within_budget(int64_t owner, const std::vector<study::PlannedRun>& plan) {
-    int64_t missing = 0;
-    for (const study::PlannedRun& planned : plan) {
-      const JournalRun* known = state_.find_run(planned.request.id);
-      if (!known || !known->record) ++missing;
-    }
+    const int64_t missing = state_.missing(plan);
     const double seconds = expected_seconds(state_, plan.front().request.config);
     if (const auto problem = budget_.reserve_runs(owner, missing, seconds)) {
       lacking_ = *problem;

@@ -11,26 +11,19 @@ using base::Json;
 
 namespace {
 
-constexpr size_t kLongestQuotedAnswer = 4000;
-
 std::vector<std::string> read(const std::string& content,
                               const std::function<std::vector<std::string>(const Json&)>& take) {
-  const std::string text = json_in(content);
-  if (text.empty()) return {"it holds no JSON object, bare or in one fenced block"};
-  const Json answer = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!answer.is_object()) return {"its JSON does not parse as one object"};
-  return take(answer);
+  const auto object = object_in(content);
+  if (const auto* problem = std::get_if<std::string>(&object)) return {*problem};
+  return take(std::get<Json>(object));
 }
 
 }  // namespace
 
 std::string StrictModel::open() {
   if (client_) return "";
-  ModelProfile profile = known_profile(options_, services_);
-  if (!profile.works() && options_.api == "auto") {
-    profile = probe_and_keep(options_, services_);
-    if (!profile.works()) return profile.problem;
-  }
+  const ModelProfile profile = profile_of(options_, services_);
+  if (needs_profile(options_) && !profile.works()) return profile.problem;
   client_.emplace(options_, profile, services_.chat);
   return "";
 }
@@ -59,10 +52,7 @@ StrictAnswer StrictModel::ask(const std::string& purpose, std::vector<ChatMessag
     if (!reply.ok()) errors.insert(errors.begin(), reply.message + "; answer more briefly");
     answer = {.outcome = "unusable", .message = base::join(errors, "; "), .is_unusable = true};
     log(words, reply, reply.ok() ? answer.outcome : reply.outcome, answer.message);
-    messages.push_back({"assistant", reply.content.empty()
-                                         ? "(no text)"
-                                         : base::shorten(reply.content, kLongestQuotedAnswer)});
-    messages.push_back({"user", repair_prompt(errors)});
+    add_repair_turn(messages, reply.content, errors);
   }
   return answer;
 }

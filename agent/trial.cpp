@@ -10,19 +10,6 @@ using study::JournalRun;
 
 namespace {
 
-study::RunConfig runnable(const base::Json& config) {
-  return base::from_trusted_json<study::RunConfig>(config);
-}
-
-study::PlannedRun planned_run(const std::string& id, const char* purpose, int64_t experiment,
-                              study::RunConfig config, int64_t seed) {
-  config.train.seed = seed;
-  return {.request = {.id = id, .purpose = purpose, .config = std::move(config), .resume = true},
-          .experiment = experiment};
-}
-
-const char* purpose_of(int64_t experiment) { return experiment == 0 ? "baseline" : "candidate"; }
-
 std::string reference_id(const Trial& trial, int64_t seed) {
   return trial.reference_is_own ? run_id(trial.experiment, seed, true)
                                 : run_id(trial.reference_of, seed);
@@ -55,9 +42,7 @@ Trial trial_of(const Experiment& experiment, const NightState& state, const Prog
     trial.looks = {1};
     return trial;
   }
-  const std::vector<Experiment> history(
-      state.experiments().begin(),
-      state.experiments().begin() + static_cast<std::ptrdiff_t>(experiment.number) - 1);
+  const std::vector<Experiment> history = state.history_before(experiment.number);
   trial.test = plan_test(program.decision, program.slots,
                          next_share(history, program.decision, program.night.experiments),
                          state.seed_share_before(experiment.number),
@@ -86,21 +71,21 @@ PlannedPairs plan_pairs(const Trial& trial, int64_t count, const NightState& sta
     }
   }
   for (const int64_t seed : plan.seeds) {
-    plan.runs.push_back(planned_run(run_id(trial.experiment, seed), "candidate", trial.experiment,
-                                    trial.candidate, seed));
+    plan.runs.push_back(planned_run(trial.experiment, trial.candidate, seed));
   }
   for (const int64_t seed : plan.seeds) {
-    const int64_t owner = trial.reference_is_own ? trial.experiment : trial.reference_of;
-    plan.runs.push_back(planned_run(reference_id(trial, seed),
-                                    trial.reference_is_own ? "reference" : purpose_of(owner), owner,
-                                    trial.reference, seed));
+    plan.runs.push_back(trial.reference_is_own
+                            ? reference_run(trial.experiment, trial.reference, seed)
+                            : planned_run(trial.reference_of, trial.reference, seed));
   }
   return plan;
 }
 
 const study::RunRecord* failed_run(const Trial& trial, const NightState& state) {
-  for (const JournalRun* run : state.runs_of(trial.experiment)) {
-    if (run->record && !run->record->completed()) return &*run->record;
+  for (const auto& arm : {state.runs_of(trial.experiment), state.references_of(trial.experiment)}) {
+    for (const JournalRun* run : arm) {
+      if (run->record && !run->record->completed()) return &*run->record;
+    }
   }
   return nullptr;
 }

@@ -226,3 +226,12 @@ T from_trusted_json(const Json& document) {
 }
 
 }  // namespace windtunnel::base
+
+/// For a large struct that many files read or write: `extern` in its header, outside of any
+/// namespace, and nothing in one source file, which alone compiles what its fields take.
+#define WINDTUNNEL_COMPILE_FIELDS(where, ...)                                                 \
+  where template windtunnel::base::Json windtunnel::base::detail::value_to_json<__VA_ARGS__>( \
+      const __VA_ARGS__&);                                                                    \
+  where template void windtunnel::base::detail::value_from_json<__VA_ARGS__>(                 \
+      const windtunnel::base::Json&, __VA_ARGS__&);                                           \
+  where template windtunnel::base::Json windtunnel::base::detail::value_schema<__VA_ARGS__>();

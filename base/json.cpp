@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "base/files.h"
 
+template class nlohmann::basic_json<>;
+
 namespace windtunnel::base {
 
 Json encode_number(double value) {

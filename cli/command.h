@@ -2,7 +2,7 @@
 // A command is one file: it adds its options to a subcommand and returns what to run. Registered at
 // its bottom; main.cpp makes the help, reads the command line and turns errors into exit codes.
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <functional>
 #include <string>
 #include <vector>

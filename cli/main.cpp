@@ -1,6 +1,7 @@
 // windtunnel: the control program. Links no LibTorch, so that it answers at once; what needs
 // LibTorch is handed to windtunnel-train.
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "base/interrupt.h"

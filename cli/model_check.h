@@ -1,7 +1,7 @@
 #pragma once
 // `windtunnel doctor --llm`: what a server can really do for a language model.
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 #include <string>
 
 namespace windtunnel::cli {

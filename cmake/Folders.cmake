@@ -4,11 +4,11 @@
 #   windtunnel_library(scaling SOURCES a.cpp laws/b.cpp LINK wt_base Ceres::ceres)
 #   windtunnel_library(model_layers TORCH SOURCES ... LINK wt_model)
 #
-# makes the target wt_<name> to link against. TORCH: the files see LibTorch and share one precompiled
-# header. Includes are written from the root of the repository: #include "base/error.h".
+# makes the target wt_<name> to link against. TORCH: the files see LibTorch. Files share a precompiled
+# header, those with LibTorch another one (BARE: none). Includes are written from the root of the repository: #include "base/error.h".
 
 function(windtunnel_library name)
-  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;BARE" "" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_SOURCES)
     add_library(wt_${name} INTERFACE)
     target_link_libraries(wt_${name} INTERFACE ${ARG_LINK})
@@ -20,6 +20,8 @@ function(windtunnel_library name)
   target_link_libraries(wt_${name}_files PUBLIC ${ARG_LINK})
   if(ARG_TORCH)
     windtunnel_use_torch(wt_${name}_files)
+  elseif(NOT ARG_BARE)
+    windtunnel_use_headers(wt_${name}_files common_headers base/common_headers.h fmt::fmt)
   endif()
   add_library(wt_${name} INTERFACE)
   target_link_libraries(wt_${name} INTERFACE $<LINK_LIBRARY:WHOLE_ARCHIVE,wt_${name}_files>)
@@ -40,6 +42,8 @@ function(windtunnel_executable name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   if(ARG_TORCH)
     windtunnel_use_torch(${name})
+  else()
+    windtunnel_use_headers(${name} common_headers base/common_headers.h fmt::fmt)
   endif()
 endfunction()
 
@@ -57,18 +61,25 @@ function(windtunnel_tests name)
   gtest_discover_tests(${name}_tests DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 900)
 endfunction()
 
-# The files of `target` see LibTorch through one precompiled header, built once. Parsing its headers
-# costs seconds a file otherwise.
+# The files of `target` see LibTorch.
 function(windtunnel_use_torch target)
   target_link_libraries(${target} PRIVATE torch::torch)
   target_compile_options(${target} PRIVATE ${WINDTUNNEL_TORCH_OPTIONS})
-  if(NOT TARGET wt_torch_headers)
-    file(WRITE ${CMAKE_BINARY_DIR}/torch_headers.cpp "")
-    add_library(wt_torch_headers OBJECT ${CMAKE_BINARY_DIR}/torch_headers.cpp)
-    target_link_libraries(wt_torch_headers PRIVATE torch::torch)
-    target_include_directories(wt_torch_headers PRIVATE ${CMAKE_SOURCE_DIR})
-    target_compile_options(wt_torch_headers PRIVATE ${WINDTUNNEL_WARNINGS} ${WINDTUNNEL_TORCH_OPTIONS})
-    target_precompile_headers(wt_torch_headers PRIVATE ${CMAKE_SOURCE_DIR}/kernels/torch_headers.h)
+  windtunnel_use_headers(${target} torch_headers kernels/torch_headers.h "torch::torch;fmt::fmt"
+    ${WINDTUNNEL_TORCH_OPTIONS})
+endfunction()
+
+# The files of `target` start with `header`, which is compiled once, as they are, for all that use it:
+# parsing it costs seconds a file otherwise. It takes the flags of
+# `libraries`, and what follows them.
+function(windtunnel_use_headers target name header libraries)
+  if(NOT TARGET wt_${name})
+    file(WRITE ${CMAKE_BINARY_DIR}/${name}.cpp "")
+    add_library(wt_${name} OBJECT ${CMAKE_BINARY_DIR}/${name}.cpp)
+    target_link_libraries(wt_${name} PRIVATE ${libraries})
+    target_include_directories(wt_${name} PRIVATE ${CMAKE_SOURCE_DIR})
+    target_compile_options(wt_${name} PRIVATE ${WINDTUNNEL_WARNINGS} ${ARGN})
+    target_precompile_headers(wt_${name} PRIVATE ${CMAKE_SOURCE_DIR}/${header})
   endif()
-  target_precompile_headers(${target} REUSE_FROM wt_torch_headers)
+  target_precompile_headers(${target} REUSE_FROM wt_${name})
 endfunction()

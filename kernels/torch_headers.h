@@ -5,3 +5,5 @@
 #include <torch/autograd.h>
 #include <torch/nn/module.h>
 #include <torch/types.h>
+
+#include "base/common_headers.h"

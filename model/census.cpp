@@ -69,8 +69,7 @@ Census census(const ModelConfig& config, int64_t tokens_per_micro_batch, bool mu
   // One momentum per matrix entry (Muon), two moments for the rest (AdamW).
   int64_t moments = 0, matrices = 0;
   for (const auto& [role, count] : all.parameters) {
-    const bool is_matrix = role == ParameterRole::kMatrix ||
-                           role == ParameterRole::kExpertMatrices || role == ParameterRole::kRouter;
+    const bool is_matrix = trains_as_matrix(role);
     if (is_matrix) matrices += count.total;
     moments += count.total * (is_matrix && muon ? 1 : 2);
   }

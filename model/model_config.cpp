@@ -90,3 +90,5 @@ ModelConfig resolve(const ModelConfig& config, int64_t corpus_vocabulary) {
 }
 
 }  // namespace windtunnel::model
+
+WINDTUNNEL_COMPILE_FIELDS(, windtunnel::model::ModelConfig)

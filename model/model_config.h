@@ -76,3 +76,5 @@ struct ModelConfig {
 ModelConfig resolve(const ModelConfig& config, int64_t corpus_vocabulary = 0);
 
 }  // namespace windtunnel::model
+
+WINDTUNNEL_COMPILE_FIELDS(extern, windtunnel::model::ModelConfig)

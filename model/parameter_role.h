@@ -27,6 +27,12 @@ inline constexpr std::array kParameterRoles = {
     ParameterRole::kExpertMatrices, ParameterRole::kRouter, ParameterRole::kGate,
     ParameterRole::kScalar};
 
+/// Whether the optimizer of matrices trains it; the rest is AdamW's.
+constexpr bool trains_as_matrix(ParameterRole role) {
+  return role == ParameterRole::kMatrix || role == ParameterRole::kExpertMatrices ||
+         role == ParameterRole::kRouter;
+}
+
 /// As the census and exported weights spell it.
 constexpr std::string_view name_of(ParameterRole role) {
   switch (role) {

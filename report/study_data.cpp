@@ -109,7 +109,7 @@ StudyData read_study(const fs::path& study) {
   const auto runs_of = [&](int64_t number) {
     std::vector<study::JournalRun> found;
     for (const auto& run : data.runs) {
-      if (run.experiment == number) found.push_back(run);
+      if (run.experiment == number && !run.is_reference()) found.push_back(run);
     }
     return found;
   };

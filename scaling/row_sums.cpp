@@ -6,12 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define WINDTUNNEL_CLONES \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define WINDTUNNEL_CLONES
-#endif
+#include "base/target_clones.h"
 
 namespace windtunnel::scaling {
 namespace {

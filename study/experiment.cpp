@@ -11,3 +11,6 @@ std::string family_of(const Proposal& proposal) {
 }
 
 }  // namespace windtunnel::study
+
+WINDTUNNEL_COMPILE_FIELDS(, windtunnel::study::Proposal)
+WINDTUNNEL_COMPILE_FIELDS(, windtunnel::study::Decision)

@@ -261,3 +261,6 @@ struct Experiment {
 std::string family_of(const Proposal& proposal);
 
 }  // namespace windtunnel::study
+
+WINDTUNNEL_COMPILE_FIELDS(extern, windtunnel::study::Proposal)
+WINDTUNNEL_COMPILE_FIELDS(extern, windtunnel::study::Decision)

@@ -15,6 +15,9 @@
 namespace windtunnel::study {
 
 /// A run as the journal knows it.
+/// The other arm of an experiment that brings its own; such runs carry the experiment's number.
+inline constexpr const char* kReferencePurpose = "reference";
+
 struct JournalRun {
   /// "e003-s2", "baseline-s1", "ladder-4": its name in the study, and its folder under runs/.
   std::string id;
@@ -27,6 +30,8 @@ struct JournalRun {
   /// How often it was started; above 1 after interruptions.
   int64_t attempts = 0;
   std::optional<RunRecord> record;
+
+  bool is_reference() const { return purpose == kReferencePurpose; }
 };
 
 struct LlmCall {

@@ -17,9 +17,12 @@ JournalRun read_run(const Statement& row) {
   return run;
 }
 
-constexpr const char* kRunSelect =
-    "SELECT runs.id, purpose, experiment, seed, state, attempts, record "
-    "FROM runs LEFT JOIN run_documents ON runs.id = run_documents.id ";
+std::string select_runs(const char* which) {
+  return fmt::format(
+      "SELECT runs.id, purpose, experiment, seed, state, attempts, record "
+      "FROM runs LEFT JOIN run_documents ON runs.id = run_documents.id {}",
+      which);
+}
 
 }  // namespace
 
@@ -64,15 +67,14 @@ void Journal::finish_run(const RunRecord& record) {
 std::vector<JournalRun> Journal::runs(int64_t skip) const {
   std::vector<JournalRun> result;
   // Rows are never removed, so row numbers count them.
-  Statement row(parts_->database,
-                (std::string(kRunSelect) + "WHERE runs.rowid > ? ORDER BY runs.rowid").c_str());
+  Statement row(parts_->database, select_runs("WHERE runs.rowid > ? ORDER BY runs.rowid").c_str());
   row.bind(skip);
   while (row.step()) result.push_back(read_run(row));
   return result;
 }
 
 std::optional<JournalRun> Journal::run(const std::string& id) const {
-  Statement row(parts_->database, (std::string(kRunSelect) + "WHERE runs.id = ?").c_str());
+  Statement row(parts_->database, select_runs("WHERE runs.id = ?").c_str());
   row.bind(id);
   if (!row.step()) return std::nullopt;
   return read_run(row);
@@ -81,15 +83,14 @@ std::optional<JournalRun> Journal::run(const std::string& id) const {
 std::vector<JournalRun> Journal::unfinished_runs() const {
   std::vector<JournalRun> result;
   Statement row(parts_->database,
-                (std::string(kRunSelect) + "WHERE state = 'intended' ORDER BY runs.rowid").c_str());
+                select_runs("WHERE state = 'intended' ORDER BY runs.rowid").c_str());
   while (row.step()) result.push_back(read_run(row));
   return result;
 }
 
 std::vector<JournalRun> Journal::runs_of(int64_t experiment) const {
   std::vector<JournalRun> result;
-  Statement row(parts_->database,
-                (std::string(kRunSelect) + "WHERE experiment = ? ORDER BY runs.rowid").c_str());
+  Statement row(parts_->database, select_runs("WHERE experiment = ? ORDER BY runs.rowid").c_str());
   row.bind(experiment);
   while (row.step()) result.push_back(read_run(row));
   return result;
@@ -104,8 +105,9 @@ Journal::RunCounts Journal::run_counts() const {
 }
 
 std::optional<double> Journal::mean_bits_per_byte(int64_t experiment) const {
-  Statement row(parts_->database, "SELECT avg(bits_per_byte) FROM runs WHERE experiment = ?");
-  row.bind(experiment);
+  Statement row(parts_->database,
+                "SELECT avg(bits_per_byte) FROM runs WHERE experiment = ? AND purpose <> ?");
+  row.bind(experiment).bind(kReferencePurpose);
   row.step();
   return row.optional_real(0);
 }

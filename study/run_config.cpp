@@ -93,3 +93,5 @@ int64_t planned_steps(const RunConfig& config) {
 }
 
 }  // namespace windtunnel::study
+
+WINDTUNNEL_COMPILE_FIELDS(, windtunnel::study::RunConfig)

@@ -237,3 +237,5 @@ double training_flops_per_token(const RunConfig& config);
 int64_t planned_steps(const RunConfig& config);
 
 }  // namespace windtunnel::study
+
+WINDTUNNEL_COMPILE_FIELDS(extern, windtunnel::study::RunConfig)

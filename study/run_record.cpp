@@ -15,3 +15,5 @@ std::string comparability_key(const RunConfig& config, const std::string& data_f
 }
 
 }  // namespace windtunnel::study
+
+WINDTUNNEL_COMPILE_FIELDS(, windtunnel::study::RunRecord)

@@ -266,3 +266,5 @@ std::string comparability_key(const struct RunConfig& config, const std::string&
                               const std::string& code_version);
 
 }  // namespace windtunnel::study
+
+WINDTUNNEL_COMPILE_FIELDS(extern, windtunnel::study::RunRecord)

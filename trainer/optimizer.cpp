@@ -4,13 +4,10 @@ namespace windtunnel::trainer {
 
 std::vector<std::unique_ptr<Optimizer>> make_optimizers(
     const std::vector<model::Parameter>& parameters, const study::OptimizerConfig& config) {
-  using enum model::ParameterRole;
   std::vector<model::Parameter> matrices;
   std::vector<model::Parameter> rest;
   for (const auto& parameter : parameters) {
-    const bool is_matrix =
-        parameter.role == kMatrix || parameter.role == kExpertMatrices || parameter.role == kRouter;
-    (is_matrix ? matrices : rest).push_back(parameter);
+    (model::trains_as_matrix(parameter.role) ? matrices : rest).push_back(parameter);
   }
   std::vector<std::unique_ptr<Optimizer>> optimizers;
   const auto add = [&](const std::string& kind, const std::vector<model::Parameter>& group) {

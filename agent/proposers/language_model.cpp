@@ -36,7 +36,6 @@ using study::Proposal;
 constexpr double kLeastPauseSeconds = 30;
 // Of the room for question and answers, what the question may take: the rest is for a repair turn.
 constexpr double kQuestionShare = 0.75;
-constexpr size_t kLongestQuotedAnswer = 4000;
 
 struct LanguageModelOptions {
   ChatAddress address;
@@ -116,14 +115,11 @@ class LanguageModel : public Proposer {
   bool open() {
     busy_seconds_.reset();
     if (client_) return true;
-    ModelProfile profile = known_profile(chat_, services_);
-    if (!profile.works() && chat_.api == "auto") {
-      profile = probe_and_keep(chat_, services_);
-      if (!profile.works()) {
-        if (is_final(profile.outcome)) turn_off(profile.problem);
-        if (is_busy(profile.outcome)) note_busy(profile.outcome, kLeastPauseSeconds);
-        return false;
-      }
+    const ModelProfile profile = profile_of(chat_, services_);
+    if (needs_profile(chat_) && !profile.works()) {
+      if (is_final(profile.outcome)) turn_off(profile.problem);
+      if (is_busy(profile.outcome)) note_busy(profile.outcome, kLeastPauseSeconds);
+      return false;
     }
     if (profile.context_tokens) limit_context(*profile.context_tokens);
     client_.emplace(chat_, profile, services_.chat);
@@ -188,10 +184,7 @@ class LanguageModel : public Proposer {
       reply = put(*messages, context, "shorter proposal " + experiment);
     }
     if (!errors_) return take_proposal();
-    messages->push_back({"assistant", reply.content.empty()
-                                          ? "(no text)"
-                                          : base::shorten(reply.content, kLongestQuotedAnswer)});
-    messages->push_back({"user", repair_prompt(*errors_)});
+    add_repair_turn(*messages, reply.content, *errors_);
     put(*messages, context, "repair of proposal " + experiment);
     return take_proposal();
   }

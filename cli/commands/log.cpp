@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "agent/explanation.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/places.h"
@@ -35,19 +36,6 @@ std::string line_of(const study::Experiment& experiment) {
                      on, experiment.proposal.proposer, base::shorten(base::join(changes, " "), 60));
 }
 
-base::Json json_of(const study::Experiment& experiment) {
-  return {
-      {"number", experiment.number},
-      {"kind", experiment.proposal.kind},
-      {"thread", experiment.thread},
-      {"parent", experiment.parent},
-      {"about", experiment.about},
-      {"state", experiment.state},
-      {"proposal", base::to_json(experiment.proposal)},
-      {"decision", experiment.decision ? base::to_json(*experiment.decision) : base::Json(nullptr)},
-      {"doubt", experiment.doubt.empty() ? base::Json() : base::Json(experiment.doubt)}};
-}
-
 Action setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("study", options->study, "name under logs/, or a folder")->required();
@@ -62,7 +50,7 @@ Action setup(CLI::App& app) {
     std::string text;
     for (const study::Experiment& experiment : journal.experiments(from)) {
       if (options->json) {
-        all.push_back(json_of(experiment));
+        all.push_back(agent::experiment_json(experiment));
       } else {
         text += line_of(experiment);
       }

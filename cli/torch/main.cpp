@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "base/files.h"

@@ -1,7 +1,7 @@
 #pragma once
 // Portable vectors of 16 floats and what the hand-written CPU loops share. The compiler turns them
-// into one AVX-512, two AVX2 or four SSE registers; WINDTUNNEL_CLONES compiles a function once for
-// each of these and picks at run time. A macro, because an attribute cannot be named otherwise.
+// into one AVX-512, two AVX2 or four SSE registers, in functions that are compiled once for each of
+// these (WINDTUNNEL_CLONES).
 //
 // Everything here is always inlined, so that it takes the instruction set of the function it is
 // used in; a lambda or an ordinary inline function would not.
@@ -10,12 +10,8 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define WINDTUNNEL_CLONES \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define WINDTUNNEL_CLONES
-#endif
+#include "base/target_clones.h"
+
 #define WINDTUNNEL_INLINE static inline __attribute__((always_inline))
 
 namespace windtunnel::kernels::loops {

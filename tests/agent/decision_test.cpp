@@ -294,11 +294,24 @@ SimulatedNight simulate(const World& world, uint64_t number) {
       decision = judge(evidence, measure_noise(records, "key"), test, kPrediction);
       if (decision) break;
     }
-    Experiment experiment;
-    experiment.decision = decision;
-    history.push_back(experiment);
+    history.emplace_back().decision = decision;
+    const Noise noise = measure_noise(records, "key");
     for (const Pair& pair : evidence.pairs) records.push_back(pair.candidate);
     if (decision->verdict != "keep") continue;
+    // It runs on fresh seeds, its parent beside it.
+    std::vector<Pair> fresh;
+    for (int64_t n = 0; n < world.rule.incumbent_runs; ++n) {
+      const int64_t seed = first_seed + decision->pairs + n;
+      fresh.push_back({.candidate = run(name, seed, mean, world.candidate_noise),
+                       .incumbent = run(incumbent_name, seed, incumbent_mean, 1)});
+      for (const auto& record : {fresh.back().candidate, fresh.back().incumbent}) {
+        records.push_back(record);
+      }
+    }
+    if (upper_end(paired_difference(fresh, noise), world.rule.confirmation) >= 0) {
+      history.back().doubt = "not confirmed";
+      continue;
+    }
     (has_gain ? night.kept_with_gain : night.kept_without_gain) += 1;
     if (has_gain) {
       night.expected_error += *expected_difference(*decision) - (mean - incumbent_mean);
@@ -308,7 +321,7 @@ SimulatedNight simulate(const World& world, uint64_t number) {
     first_seed += decision->pairs;
     incumbent_name = name;
     incumbent_mean = mean;
-    measure_incumbent(world.rule.incumbent_runs);
+    for (const Pair& pair : fresh) incumbent[pair.candidate.seed] = pair.candidate;
   }
   return night;
 }

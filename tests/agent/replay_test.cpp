@@ -19,13 +19,6 @@ Program eventful_program() {
   return program;
 }
 
-void eventful(const RunRequest& request, RunRecord& record) {
-  valley(request, record);
-  if (request.config.train.optimizer.learning_rate != 0.4) return;
-  record.train.outcome = study::outcome::kDiverged;
-  record.evaluation.reset();
-}
-
 TEST(Replay, TheSameRulesComeToTheSameDecisions) {
   Study study;
   study.night(eventful_program(), eventful);

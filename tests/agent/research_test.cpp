@@ -290,14 +290,6 @@ Program program_to_kill() {
   return program;
 }
 
-/// One kept change, one failed, one vetoed, and some that are near the incumbent.
-void eventful(const RunRequest& request, RunRecord& record) {
-  valley(request, record);
-  if (request.config.train.optimizer.learning_rate != 0.4) return;
-  record.train.outcome = study::outcome::kDiverged;
-  record.evaluation.reset();
-}
-
 /// True if the night ended, false if it was killed.
 bool night_until_killed(const std::filesystem::path& folder, const Program& program, int commits,
                         const ScriptedRunner::Script& script = eventful) {

@@ -81,6 +81,14 @@ inline void valley(const RunRequest& request, RunRecord& record) {
   complete(request, record, 2.5 + 0.116 * distance * distance);
 }
 
+/// A valley in which one rate diverges.
+inline void eventful(const RunRequest& request, RunRecord& record) {
+  valley(request, record);
+  if (request.config.train.optimizer.learning_rate != 0.4) return;
+  record.train.outcome = study::outcome::kDiverged;
+  record.evaluation.reset();
+}
+
 struct Study {
   tests::TemporaryFolder folder{tests::memory_folder()};
   LinesOnly view;

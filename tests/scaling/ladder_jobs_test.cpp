@@ -49,6 +49,9 @@ class LadderJobs : public testing::Test {
     return write_jobs(plan(ladder), store, study(), jobs(), "/opt/windtunnel");
   }
 
+  /// Writes the jobs out and ends the first, whose record says something else then; its run's id.
+  std::string end_job_with(const char* field, const char* value);
+
  private:
   tests::TemporaryFolder folder_;
 };
@@ -57,6 +60,16 @@ LadderConfig untuned() {
   LadderConfig ladder = tuned_ladder();
   ladder.learning_rates.tune = "none";
   return ladder;
+}
+
+std::string LadderJobs::end_job_with(const char* field, const char* value) {
+  const std::string id = write(untuned()).runs[0];
+  end_job(id);
+  const fs::path file = jobs() / id / "runs" / id / "record.json";
+  Json record = base::read_json(file);
+  record[field] = value;
+  base::write_json(file, record);
+  return id;
 }
 
 TEST_F(LadderJobs, EveryRunIsAJobOfItsOwnAndALineOfTheArray) {
@@ -174,13 +187,7 @@ TEST_F(LadderJobs, AJobThatIsThereKeepsWhatItHas) {
 }
 
 TEST_F(LadderJobs, ARecordOfAnotherConfigurationIsRefused) {
-  const JobsWritten written = write(untuned());
-  const std::string id = written.runs[0];
-  end_job(id);
-  const fs::path file = jobs() / id / "runs" / id / "record.json";
-  Json record = base::read_json(file);
-  record["config_fingerprint"] = "another";
-  base::write_json(file, record);
+  const std::string id = end_job_with("config_fingerprint", "another");
   study::Journal store = journal();
   try {
     collect_jobs(plan(untuned()), store, study());
@@ -193,13 +200,7 @@ TEST_F(LadderJobs, ARecordOfAnotherConfigurationIsRefused) {
 }
 
 TEST_F(LadderJobs, ARecordOnAnotherManifestIsRefused) {
-  const JobsWritten written = write(untuned());
-  const std::string id = written.runs[0];
-  end_job(id);
-  const fs::path file = jobs() / id / "runs" / id / "record.json";
-  Json record = base::read_json(file);
-  record["data_fingerprint"] = "elsewhere";
-  base::write_json(file, record);
+  const std::string id = end_job_with("data_fingerprint", "elsewhere");
   study::Journal store = journal();
   try {
     collect_jobs(plan(untuned()), store, study());

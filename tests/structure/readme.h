@@ -16,9 +16,8 @@ inline void expect_in_readme(const std::string& name, const std::string& expecte
   const std::string open = "<!-- " + name + " -->\n", close = "<!-- /" + name + " -->";
   const auto text = std::filesystem::exists(readme) ? base::read_file(readme) : "";
   const auto begin = text.find(open), end = text.find(close);
-  if (begin == std::string::npos || end == std::string::npos) {
-    GTEST_SKIP() << "README.md has no " << open << expected << close;
-  }
+  ASSERT_TRUE(begin != std::string::npos && end != std::string::npos)
+      << "README.md has no " << open << expected << close;
   const auto from = begin + open.size();
   EXPECT_EQ(text.substr(from, end - from), expected);
 }
