@@ -90,9 +90,10 @@ void find_missing(const Json& json, const Json& schema, const std::string& prefi
 
 }  // namespace
 
-const study::Experiment* to_reflect_on(const std::vector<study::Experiment>& history) {
+const study::Experiment* to_reflect_on(const ProposalContext& context) {
+  const std::vector<study::Experiment>& history = context.history;
   for (auto place = history.rbegin(); place != history.rend(); ++place) {
-    if (place->proposal.proposer != "language_model" || !place->decision) continue;
+    if (place->proposal.author() != context.author || !place->decision) continue;
     return place->reflection ? nullptr : &*place;
   }
   return nullptr;

@@ -18,7 +18,7 @@ struct Answer {
 
 /// The experiment that the next answer is asked to reflect on: the last decided one of a language
 /// model that nobody reflected on; nullptr if there is none.
-const study::Experiment* to_reflect_on(const std::vector<study::Experiment>& history);
+const study::Experiment* to_reflect_on(const ProposalContext& context);
 
 /// JSON Schema of an answer: a proposal (study/experiment.h) without what the harness sets, all
 /// fields required, whose patch holds only mutable paths inside their ranges. Without `words` the

@@ -60,16 +60,4 @@ bool is_audited(const AbortRule& rule, int64_t night_seed, int64_t experiment) {
   return stream.uniform() < rule.audit_share;
 }
 
-AbortAudit audit(const std::vector<study::Experiment>& experiments) {
-  AbortAudit result;
-  for (const study::Experiment& experiment : experiments) {
-    if (!experiment.decision) continue;
-    if (experiment.decision->verdict == study::verdict::kAbort) ++result.aborted;
-    if (!experiment.decision->audited_abort) continue;
-    ++result.audited;
-    if (experiment.decision->verdict == study::verdict::kKeep) ++result.audited_and_kept;
-  }
-  return result;
-}
-
 }  // namespace windtunnel::agent

@@ -3,7 +3,7 @@
 // written before the run, and compares with the pair of the same seed at the same step.
 //
 // Of the candidates that would be given up, a drawn share runs on: what becomes of them is how
-// often the rule is wrong.
+// often the rule is wrong (study::AbortAudit).
 
 #include <optional>
 #include <string>
@@ -29,29 +29,5 @@ std::optional<std::string> would_have_given_up(const AbortRule& rule,
 /// Whether an experiment runs to its end whatever the rule says: drawn from the night's seed and
 /// its number.
 bool is_audited(const AbortRule& rule, int64_t night_seed, int64_t experiment);
-
-/// How often the rule was wrong.
-struct AbortAudit {
-  /// Experiments that it gave up, and those that it would have but for the audit.
-  int64_t aborted = 0;
-  int64_t audited = 0;
-  /// Of the audited ones, those that were kept.
-  int64_t audited_and_kept = 0;
-  /// audited_and_kept over audited; null while none was.
-  std::optional<double> false_abort_rate() const {
-    if (audited == 0) return std::nullopt;
-    return static_cast<double>(audited_and_kept) / static_cast<double>(audited);
-  }
-
-  template <class Self, class Visitor>
-  static void describe(Self& self, Visitor& visit) {
-    visit("aborted", self.aborted, {.help = "experiments that were given up"});
-    visit("audited", self.audited,
-          {.help = "experiments that ran on although the rule had spoken"});
-    visit("audited_and_kept", self.audited_and_kept, {.help = "of those, the ones that were kept"});
-  }
-};
-
-AbortAudit audit(const std::vector<study::Experiment>& experiments);
 
 }  // namespace windtunnel::agent

@@ -201,8 +201,7 @@ void ExperimentMachine::decide(const Experiment& experiment, Decision decision) 
   });
 }
 
-// --- Early abort
-// ----------------------------------------------------------------------------------
+// --- Early abort ---------------------------------------------------------------------------------
 
 void ExperimentMachine::abort_hopeless(const Experiment& experiment, const Trial& trial,
                                        study::Runner& runner) const {

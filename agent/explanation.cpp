@@ -107,7 +107,7 @@ std::string explanation_text(const study::Journal& journal, int64_t number) {
   const study::Prediction& predicted = experiment.proposal.prediction;
   std::string text =
       fmt::format("experiment {}, {} by {}, on {}\n  {}\n", number, experiment.proposal.kind,
-                  experiment.proposal.proposer,
+                  experiment.proposal.author(),
                   experiment.parent == 0 ? std::string("the baseline")
                                          : fmt::format("experiment {}", experiment.parent),
                   experiment.proposal.hypothesis);

@@ -65,7 +65,7 @@ Json rounded_all(Json object) {
 std::string history_row(const Experiment& experiment) {
   const study::Proposal& proposal = experiment.proposal;
   Json row = {{"experiment", experiment.number},
-              {"by", proposal.proposer},
+              {"by", proposal.author()},
               {"patch", proposal.patch},
               {"hypothesis", base::shorten(proposal.hypothesis, kShortWords)},
               {"predicted", rounded_all(base::to_json(proposal.prediction))}};
@@ -156,7 +156,7 @@ std::string percent(double share) {
 std::string calibration(const ProposalContext& context) {
   std::string text;
   for (const study::Calibration& row : context.calibration) {
-    if (row.proposer != "language_model" || row.measured == 0) continue;
+    if (row.proposer != context.author || row.measured == 0) continue;
     text += row.family == "all" ? "\n- Of your "
                                 : "\n  - of those about " + fenced_json(row.family) + ", of ";
     text += std::to_string(row.measured) + " scored 80 % intervals, " +
@@ -196,8 +196,8 @@ std::string plateau(const std::vector<Experiment>& history) {
          " experiments brought nothing; leave their families: " + base::join(names, ", ") + ".";
 }
 
-std::string reflection(const std::vector<Experiment>& history) {
-  const Experiment* last = to_reflect_on(history);
+std::string reflection(const ProposalContext& context) {
+  const Experiment* last = to_reflect_on(context);
   if (!last) return "";
   return "\n- In `reflection`, say what the outcome of your experiment " +
          std::to_string(last->number) + " means.";
@@ -231,8 +231,7 @@ std::string rules(const ProposalContext& context) {
   if (context.remaining.dollars) {
     text += "; dollars left: " + base::format_number(*context.remaining.dollars, 2);
   }
-  return text + "." + calibration(context) + plateau(context.history) +
-         reflection(context.history) + "\n";
+  return text + "." + calibration(context) + plateau(context.history) + reflection(context) + "\n";
 }
 
 constexpr const char* kSystem =
@@ -290,8 +289,7 @@ Parts parts_of(const ProposalContext& context, const Detail& detail) {
   parts.after_record =
       "\n# Your answer\n\nOne JSON object of this schema: the next experiment. Do not repeat one "
       "that was tried.\n\n" +
-      fence(fenced_json(
-          answer_schema(context.program, detail.meanings, to_reflect_on(context.history))));
+      fence(fenced_json(answer_schema(context.program, detail.meanings, to_reflect_on(context))));
   return parts;
 }
 

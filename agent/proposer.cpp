@@ -31,9 +31,13 @@ ProposerServices journal_services(study::Journal& journal) {
 
 struct ProposerLineup::Member {
   std::string kind;
+  /// "" if it asks none.
+  std::string model;
   double share = 1;
   bool is_rule_based = true;
   std::unique_ptr<Proposer> proposer;
+
+  std::string author() const { return Proposal{.proposer = kind, .model = model}.author(); }
 };
 
 ProposerLineup::ProposerLineup(const Program& program, ProposerServices services)
@@ -45,6 +49,7 @@ ProposerLineup::ProposerLineup(const Program& program, ProposerServices services
     options.erase("kind");
     options.erase("share");
     members_.push_back({.kind = name,
+                        .model = entry.value("model", ""),
                         .share = entry.value("share", 1.0),
                         .is_rule_based = kind.entry.is_rule_based,
                         .proposer = kind.entry.make(options, services_)});
@@ -62,19 +67,19 @@ ProposerLineup::ProposerLineup(ProposerLineup&&) noexcept = default;
 std::optional<Proposal> ProposerLineup::propose(const ProposalContext& context) {
   std::map<std::string, double> proposed;
   for (const study::Experiment& experiment : context.history) {
-    proposed[experiment.proposal.proposer] += 1;
+    proposed[experiment.proposal.author()] += 1;
   }
   double shares = 0;
   double turns = 1;
   for (const Member& member : members_) {
     if (member.kind == "queue") continue;
     shares += member.share;
-    turns += proposed[member.kind];
+    turns += proposed[member.author()];
   }
   // How far each is behind its share; the queue goes before everyone.
   const auto arrears = [&](const Member* member) {
     if (member->kind == "queue") return HUGE_VAL;
-    return member->share / std::max(shares, 1e-9) * turns - proposed[member->kind];
+    return member->share / std::max(shares, 1e-9) * turns - proposed[member->author()];
   };
   std::vector<const Member*> order;
   for (const Member& member : members_) order.push_back(&member);
@@ -85,12 +90,15 @@ std::optional<Proposal> ProposerLineup::propose(const ProposalContext& context) 
   for (const Member* member : order) {
     // Two language models that fail in one turn would leave the device idle for two deadlines.
     if (failed && !failed->is_rule_based && !member->is_rule_based) continue;
-    std::optional<Proposal> proposal = member->proposer->propose(context);
+    ProposalContext asked = context;
+    asked.author = member->author();
+    std::optional<Proposal> proposal = member->proposer->propose(asked);
     if (proposal) {
       proposal->proposer = member->kind;
+      proposal->model = member->model;
       if (failed) {
-        services_.add_event(
-            "fallback", failed->kind + " has no proposal; " + member->kind + " proposes instead");
+        services_.add_event("fallback", failed->author() + " has no proposal; " + member->author() +
+                                            " proposes instead");
       }
       return proposal;
     }

@@ -34,6 +34,8 @@ struct ProposalContext {
   RemainingBudget remaining;
   /// How good the predictions were so far, by proposer and family of ideas.
   std::vector<study::Calibration> calibration = {};
+  /// As whom the one who is asked proposes (Proposal::author); the lineup sets it.
+  std::string author = {};
 };
 
 /// Draws for the next experiment, from the night's seed, the proposer and the experiment's number.

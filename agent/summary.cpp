@@ -71,6 +71,7 @@ NightSummary summarise(const study::Journal& journal) {
     summary.noise = base::from_trusted_json<Noise>(*noise);
   }
   summary.calibration = study::calibrate(groups);
+  summary.abort_audit = journal.abort_audit();
   if (const auto stop = journal.fact(fact::kStop)) {
     summary.stop_reason = stop->at("reason").get<std::string>();
   }

@@ -73,6 +73,7 @@ struct NightSummary {
   std::optional<Noise> noise;
   std::vector<KeptStep> staircase;
   std::vector<study::Calibration> calibration;
+  study::AbortAudit abort_audit;
   /// Null while the night goes on.
   std::optional<std::string> stop_reason;
   /// Resolved configuration of the incumbent, without seed; null before the baseline is known.
@@ -102,6 +103,7 @@ struct NightSummary {
     visit("noise", self.noise, {.help = "how much runs differ by seed alone"});
     visit("staircase", self.staircase, {.help = "the kept changes in order"});
     visit("calibration", self.calibration, {.help = "how good the predictions were"});
+    visit("abort_audit", self.abort_audit, {.help = "how often giving up early was wrong"});
     visit("stop_reason", self.stop_reason, {.help = "why the night ended; null while it goes on"});
     visit("best_config", self.best_config, {.help = "the incumbent's configuration"});
   }

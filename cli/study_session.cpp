@@ -220,10 +220,10 @@ std::string plan_text(const SessionOptions& options, bool with_night, bool with_
   if (with_night) {
     const NightCost cost = night_cost(program, config);
     text += fmt::format(
-        "night    {} experiments and {} baseline replicates: {} to {} runs, and {} for each kept "
-        "change, {} at once\n",
+        "night    {} experiments and {} baseline replicates: {} to {} runs, and up to {} for each "
+        "kept change, {} at once\n",
         program.night.experiments, program.baseline_runs(), cost.fewest, cost.most,
-        std::max(program.decision.min_pairs, program.decision.incumbent_runs), program.slots);
+        2 * program.decision.incumbent_runs, program.slots);
     if (cost.seconds_per_run > 0) {
       const double slots = static_cast<double>(program.slots);
       text += fmt::format(

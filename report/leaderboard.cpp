@@ -28,7 +28,7 @@ std::string leaderboard(const StudyData& data) {
         "| {} | {} | {} | {} | {} | {} | {} |\n", best.experiment, bits(best.bits_per_byte),
         percent(best.step_gain), percent(best.cumulative_gain), bits(view.mean_bits_per_byte),
         best.experiment == 0 ? "baseline" : escape_markdown(patch),
-        best.experiment == 0 ? kMissing : escape_markdown(view.experiment.proposal.proposer));
+        best.experiment == 0 ? kMissing : escape_markdown(view.experiment.proposal.author()));
   }
   return text;
 }
@@ -45,7 +45,7 @@ std::string leaderboard_table(const StudyData& data) {
         percent(best.step_gain), percent(best.cumulative_gain),
         best.experiment == 0
             ? std::string("baseline")
-            : short_patch(view, data) + " (" + one_line(view.experiment.proposal.proposer) + ")");
+            : short_patch(view, data) + " (" + one_line(view.experiment.proposal.author()) + ")");
   }
   return text;
 }

@@ -17,7 +17,7 @@ std::string research_log_entry(const ExperimentView& view, const StudyData& data
   };
   std::string log =
       fmt::format("## Experiment {}: {}\n\n", experiment.number, escape_markdown(view.verdict()));
-  log += fmt::format("Proposed by {} on top of {}", text(experiment.proposal.proposer),
+  log += fmt::format("Proposed by {} on top of {}", text(experiment.proposal.author()),
                      experiment_name(experiment.parent));
   if (!experiment.proposed_at.empty()) log += ", " + escape_markdown(experiment.proposed_at);
   log += fmt::format(". Kind: {}; family: {}; thread: {}", text(experiment.proposal.kind),

@@ -85,7 +85,7 @@ std::vector<Column> row(const ExperimentView& view) {
       {"description", is_baseline ? "baseline" : one_line(proposal.hypothesis)},
       {"experiment", std::to_string(view.experiment.number)},
       {"parent", is_baseline ? "" : std::to_string(view.experiment.parent)},
-      {"proposer", one_line(proposal.proposer)},
+      {"proposer", one_line(proposal.author())},
       {"verdict", is_baseline ? "baseline" : view.verdict()},
       {"patch", is_baseline ? "" : value_text(proposal.patch)},
       {"delta_bits_per_byte", plain(decision.delta_bits_per_byte)},

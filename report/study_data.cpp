@@ -99,6 +99,7 @@ StudyData read_study(const fs::path& study) {
   data.llm_calls = journal.llm_calls();
   data.events = journal.events();
   data.calibration = study::calibrate(journal.scored_groups());
+  data.abort_audit = journal.abort_audit();
   for (const char* name : kFacts) {
     if (auto value = journal.fact(name)) data.facts[name] = std::move(*value);
   }

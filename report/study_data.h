@@ -59,6 +59,7 @@ struct StudyData {
   int64_t incumbent() const;
   /// How good the predictions were; the first row is of all together.
   std::vector<study::Calibration> calibration = study::calibrate({});
+  study::AbortAudit abort_audit;
 };
 
 /// Reads logs/<study>. Errors: Error if there is no journal or it is damaged. A damaged line of a

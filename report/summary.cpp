@@ -59,6 +59,18 @@ std::string forecast_sentence(const StudyData& data) {
       plural(total.measured, "experiment"), total.covered);
 }
 
+std::string abort_sentence(const StudyData& data) {
+  const study::AbortAudit& audit = data.abort_audit;
+  if (audit.aborted + audit.audited == 0) return "";
+  std::string text = plural(audit.aborted, "experiment") + " given up early";
+  if (audit.audited == 0) return text + "; how often that was wrong was not measured.";
+  return text + fmt::format("; of {} more that ran on although the rule had spoken, {} kept.",
+                            audit.audited,
+                            audit.audited_and_kept == 1
+                                ? "1 was"
+                                : std::to_string(audit.audited_and_kept) + " were");
+}
+
 std::string law_sentence(const LadderView& ladder) {
   if (!ladder.law) return "";
   std::vector<std::string> parameters;
@@ -132,6 +144,7 @@ std::vector<std::string> summary_sentences(const StudyData& data) {
   add(stop_sentence(data));
   add(noise_sentence(data));
   add(forecast_sentence(data));
+  add(abort_sentence(data));
   add(law_sentence(ladder));
   for (const HeldOutView& held_out : ladder.held_out) add(held_out_sentence(held_out));
   return sentences;

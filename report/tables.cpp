@@ -65,7 +65,7 @@ std::string experiments_table(const StudyData& data) {
          with_interval(decision.delta_bits_per_byte, decision.interval_low, decision.interval_high),
          decision.pairs > 0 ? std::to_string(decision.pairs) : kMissing,
          bits(view.mean_bits_per_byte), percent(decision.throughput_change, true),
-         experiment.proposal.proposer},
+         experiment.proposal.author()},
         row_class(view.verdict()));
   }
   return table.html();

@@ -1,6 +1,6 @@
 #pragma once
-// How good the predictions were, per proposer and per family of ideas: shown in reports and to the
-// proposer in its next prompt.
+// How good the predictions were, per proposer (with its model) and per family of ideas: shown in
+// reports and to the proposer in its next prompt.
 
 #include <optional>
 #include <string>
@@ -12,7 +12,7 @@
 namespace windtunnel::study {
 
 struct Calibration {
-  /// "all", or the kind of a proposer.
+  /// "all", or Proposal::author().
   std::string proposer;
   /// "all", or a family of ideas.
   std::string family;
@@ -38,7 +38,7 @@ struct Calibration {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
-    visit("proposer", self.proposer, {.help = "all, or the kind of a proposer"});
+    visit("proposer", self.proposer, {.help = "all, or the kind of a proposer and its model"});
     visit("family", self.family, {.help = "all, or a family of ideas"});
     visit("decided", self.decided, {.help = "proposals that are decided"});
     visit("kept", self.kept, {.help = "of those"});

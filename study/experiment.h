@@ -77,11 +77,15 @@ struct Proposal {
   std::string revisit_if;
   /// Where the idea comes from: keys of papers, as the literature proposer names them.
   std::vector<std::string> citations;
-  /// Set by the harness: who proposed it.
+  /// Set by the harness: the kind of who proposed it, and the language model it asks ("": none).
   std::string proposer;
+  std::string model;
+
+  /// By whom predictions are scored: "random", "language_model smollm2".
+  std::string author() const { return model.empty() ? proposer : proposer + " " + model; }
 
   /// Fields that no proposer is asked for.
-  static constexpr std::array kSetByHarness = {"proposer", "citations"};
+  static constexpr std::array kSetByHarness = {"proposer", "model", "citations"};
   /// Fields that an answer may leave out.
   static constexpr std::array kOptional = {"kind", "family", "revisit_if"};
 
@@ -104,6 +108,7 @@ struct Proposal {
           {.help = "what would make it worth another look if it is discarded"});
     visit("citations", self.citations, {.help = "papers that the idea comes from"});
     visit("proposer", self.proposer, {.help = "who proposed it"});
+    visit("model", self.model, {.help = "the language model it asks; empty: none"});
   }
 };
 

@@ -26,6 +26,8 @@ const char* const kSchema = R"sql(
   CREATE TABLE experiment_documents(
     number INTEGER PRIMARY KEY REFERENCES experiments, proposal TEXT NOT NULL, config TEXT NOT NULL,
     decision TEXT, reflection TEXT);
+  CREATE INDEX audited ON experiment_documents(number)
+    WHERE json_extract(decision, '$.audited_abort') IS NOT NULL;
   CREATE TABLE transitions(
     id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL, state TEXT NOT NULL, detail TEXT NOT NULL,
     time TEXT NOT NULL);

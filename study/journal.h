@@ -34,6 +34,29 @@ struct JournalRun {
   bool is_reference() const { return purpose == kReferencePurpose; }
 };
 
+/// How often the rule by which candidates are given up early was wrong.
+struct AbortAudit {
+  /// Experiments that it gave up, and those that it would have but for the audit.
+  int64_t aborted = 0;
+  int64_t audited = 0;
+  /// Of the audited ones, those that were kept and are still believed.
+  int64_t audited_and_kept = 0;
+  /// audited_and_kept over audited; null while none was.
+  std::optional<double> false_abort_rate() const {
+    if (audited == 0) return std::nullopt;
+    return static_cast<double>(audited_and_kept) / static_cast<double>(audited);
+  }
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("aborted", self.aborted, {.help = "experiments that were given up"});
+    visit("audited", self.audited,
+          {.help = "experiments that ran on although the rule had spoken"});
+    visit("audited_and_kept", self.audited_and_kept,
+          {.help = "of those, the ones that were kept and are still believed"});
+  }
+};
+
 struct LlmCall {
   std::string purpose;
   std::string model;
@@ -133,6 +156,7 @@ class Journal {
   std::vector<Experiment> kept_experiments() const;
   /// All of them in groups. Cost: one pass over slim rows.
   std::vector<ScoredGroup> scored_groups() const;
+  AbortAudit abort_audit() const;
   std::vector<Transition> transitions(int64_t experiment) const;
 
   /// Sets `amount` of a resource aside; returns the reservation's id.

@@ -40,7 +40,7 @@ int64_t Journal::add_experiment(const Experiment& experiment) {
               "predicted_kept, predicted_throughput, proposed_at) "
               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         .bind(proposal.kind)
-        .bind(proposal.proposer)
+        .bind(proposal.author())
         .bind(family_of(proposal))
         .bind(experiment.parent)
         .bind(experiment.about)
@@ -201,6 +201,21 @@ std::vector<ScoredGroup> Journal::scored_groups() const {
                       .throughput_error = row.real(14)});
   }
   return result;
+}
+
+AbortAudit Journal::abort_audit() const {
+  AbortAudit audit;
+  Statement aborted(parts_->database, "SELECT count(*) FROM experiments WHERE verdict = ?");
+  aborted.bind(verdict::kAbort).step();
+  audit.aborted = aborted.integer(0);
+  Statement audited(parts_->database,
+                    "SELECT count(*), coalesce(sum(verdict = ? AND doubt = ''), 0) "
+                    "FROM experiment_documents JOIN experiments USING(number) "
+                    "WHERE json_extract(decision, '$.audited_abort') IS NOT NULL");
+  audited.bind(verdict::kKeep).step();
+  audit.audited = audited.integer(0);
+  audit.audited_and_kept = audited.integer(1);
+  return audit;
 }
 
 std::vector<Transition> Journal::transitions(int64_t experiment) const {

@@ -30,16 +30,4 @@ NamedTensors state_of(const std::vector<std::unique_ptr<Optimizer>>& optimizers)
   return all;
 }
 
-torch::Tensor clip_gradients(const std::vector<torch::Tensor>& gradients, double limit) {
-  const torch::Tensor norm = at::stack(at::_foreach_norm(gradients)).norm();
-  if (norm.is_cpu()) {
-    // Reading the norm costs nothing here, and most steps need no scaling.
-    const double value = norm.item<double>();
-    if (value > limit) at::_foreach_mul_(gradients, limit / value);
-  } else {
-    at::_foreach_mul_(gradients, (limit / norm).clamp_max(1));
-  }
-  return norm;
-}
-
 }  // namespace windtunnel::trainer

@@ -48,8 +48,4 @@ std::vector<std::unique_ptr<Optimizer>> make_optimizers(
 /// The states of all, each name preceded by the place of its optimizer in the list.
 NamedTensors state_of(const std::vector<std::unique_ptr<Optimizer>>& optimizers);
 
-/// Scales the gradients down to a global norm of `limit` where it is larger and returns the norm
-/// before, a scalar on the device: reading it there is the caller's decision.
-torch::Tensor clip_gradients(const std::vector<torch::Tensor>& gradients, double limit);
-
 }  // namespace windtunnel::trainer

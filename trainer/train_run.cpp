@@ -1,6 +1,7 @@
 #include "trainer/train_run.h"
 
 #include <cmath>
+#include <map>
 #include <new>
 
 #include "base/clock.h"
@@ -176,7 +177,8 @@ class TrainingRun {
                        .micro_batch_rows = config_.train.micro_batch_rows,
                        .gradient_clip_norm = config_.train.optimizer.gradient_clip_norm,
                        .noise = EmbeddingNoise(config_.train.embedding_noise, seed())});
-    unread_.push_back(at::stack({step.loss_nats_per_token, step.gradient_norm}));
+    unread_.push_back(at::stack({step.loss_nats_per_token, step.gradient_norms.global}));
+    gradient_norms_P_ = step.gradient_norms.each_P;
     position_.step += 1;
     position_.batch += 1;
     position_.tokens += config_.train.tokens_per_step;
@@ -232,13 +234,29 @@ class TrainingRun {
     point.gradient_norm = gradient_norm_;
     point.tokens_per_second =
         static_cast<double>(config_.train.tokens_per_step) / seconds_per_step_;
-    point.layers = evaluation::layer_points(model_);
+    point.layers = layer_points();
     model_.reset_router_health();
     curve.append(point);
     position_.loss_sum = 0;
     position_.loss_count = 0;
     point_step_ = position_.step;
     point_seconds_ = now;
+  }
+
+  /// With the gradient norm of the last step.
+  std::vector<study::LayerPoint> layer_points() const {
+    std::map<int, study::LayerPoint> points;
+    for (study::LayerPoint& point : evaluation::layer_points(model_)) {
+      points[point.position] = std::move(point);
+    }
+    for (const auto& [position, norm] :
+         norms_of_layers(trained_parameters(model_, objectives_), gradient_norms_P_)) {
+      points[position].position = position;
+      points[position].figures["gradient_norm"] = norm;
+    }
+    std::vector<study::LayerPoint> all;
+    for (auto& [position, point] : points) all.push_back(std::move(point));
+    return all;
   }
 
   bool checkpoint_is_due() const {
@@ -328,6 +346,8 @@ class TrainingRun {
   std::vector<torch::Tensor> unread_;
   double learning_rate_ = 0;
   double gradient_norm_ = 0;
+  /// Of the last step, on the device.
+  torch::Tensor gradient_norms_P_;
   int64_t point_step_ = 0;
   double point_seconds_ = 0;
   std::string diverged_;

@@ -130,8 +130,10 @@ StepResult training_step(model::LanguageModel& model, Objectives& objectives,
                          const std::vector<std::unique_ptr<Optimizer>>& optimizers,
                          const corpus::Batch& batch, const StepMoment& moment,
                          const StepOptions& options) {
-  std::vector<Tensor> parameters = model.parameters();
-  for (const auto& parameter : objectives.parameters()) parameters.push_back(parameter.tensor);
+  std::vector<Tensor> parameters;
+  for (const auto& parameter : trained_parameters(model, objectives)) {
+    parameters.push_back(parameter.tensor);
+  }
   for (Tensor& parameter : parameters) parameter.mutable_grad().reset();
 
   Tensor tokens = at::from_blob(const_cast<int64_t*>(batch.tokens.data()),
@@ -148,11 +150,11 @@ StepResult training_step(model::LanguageModel& model, Objectives& objectives,
   const at::NoGradGuard no_grad;
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters) gradients.push_back(parameter.grad());
-  const Tensor norm = clip_gradients(gradients, options.gradient_clip_norm);
+  const GradientNorms norms = clip_gradients(gradients, options.gradient_clip_norm);
   for (const auto& optimizer : optimizers) optimizer->step(moment.learning_rate);
   model.after_optimizer_step();
   objectives.after_optimizer_step();
-  return {.loss_nats_per_token = loss, .gradient_norm = norm};
+  return {.loss_nats_per_token = loss, .gradient_norms = norms};
 }
 
 NamedTensors weights_of(const model::LanguageModel& model) {

@@ -10,6 +10,7 @@
 #include "corpus/batches.h"
 #include "model/language_model.h"
 #include "trainer/embedding_noise.h"
+#include "trainer/gradient_norms.h"
 #include "trainer/objective.h"
 #include "trainer/optimizer.h"
 
@@ -39,8 +40,8 @@ struct StepResult {
   /// Plain cross-entropy per token, mean over the batch: without the weights and losses of
   /// objectives and without auxiliary terms.
   torch::Tensor loss_nats_per_token;
-  /// Global, before clipping.
-  torch::Tensor gradient_norm;
+  /// Before clipping; each_P in the order of trained_parameters().
+  GradientNorms gradient_norms;
 };
 
 /// Forward, backward, clipping, update, router biases. The gradients are those of the loss of the

@@ -196,8 +196,8 @@ class LanguageModel : public Proposer {
     proposal_.reset();
     const bool is_repair = errors_.has_value();
     errors_.reset();
-    const ChatReply reply = client_->ask(
-        messages, answer_schema(context.program, true, to_reflect_on(context.history)));
+    const ChatReply reply =
+        client_->ask(messages, answer_schema(context.program, true, to_reflect_on(context)));
     if (!reply.has_answer()) {
       log(purpose, reply, reply.outcome, reply.message);
       if (is_busy(reply.outcome)) note_busy(reply.outcome, reply.retry_after_seconds.value_or(0));
@@ -209,7 +209,7 @@ class LanguageModel : public Proposer {
     if (auto* found = std::get_if<Answer>(&read)) {
       log(purpose, reply, is_repair ? "repaired" : chat_outcome::kOk, "");
       proposal_ = std::move(found->proposal);
-      const study::Experiment* last = to_reflect_on(context.history);
+      const study::Experiment* last = to_reflect_on(context);
       if (last && found->reflection) services_.reflect(last->number, *found->reflection);
       return reply;
     }

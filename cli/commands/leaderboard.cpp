@@ -33,7 +33,7 @@ Action setup(CLI::App& app) {
                        {"cumulative_gain", base::encode_number(best.cumulative_gain)},
                        {"mean_of_runs", base::encode_number(view.mean_bits_per_byte)},
                        {"patch", view.experiment.proposal.patch},
-                       {"proposer", view.experiment.proposal.proposer}});
+                       {"proposer", view.experiment.proposal.author()}});
     }
     print(steps);
     return base::kExitDone;

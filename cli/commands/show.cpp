@@ -26,7 +26,7 @@ std::string experiment_text(const study::Experiment& experiment,
   const study::Proposal& proposal = experiment.proposal;
   const study::Prediction& prediction = proposal.prediction;
   std::string text = fmt::format("experiment {} by {}, on experiment {}\n  {}\n", experiment.number,
-                                 proposal.proposer, experiment.parent, proposal.hypothesis);
+                                 proposal.author(), experiment.parent, proposal.hypothesis);
   for (const auto& [path, value] : proposal.patch.items()) {
     text += fmt::format("  {} = {}\n", path, value.dump());
   }

@@ -75,6 +75,12 @@ std::string text(const std::string& name, const agent::NightSummary& night,
     out += fmt::format("  noise          {:.4f} bits per byte, sd of one run over seeds\n",
                        *night.noise->run_sd);
   }
+  if (const auto rate = night.abort_audit.false_abort_rate()) {
+    out += fmt::format(
+        "  early aborts   {:.0f} % wrong: of {} that ran on although the rule had spoken, {} "
+        "kept\n",
+        100 * *rate, night.abort_audit.audited, night.abort_audit.audited_and_kept);
+  }
   out +=
       fmt::format("  runs           {} finished, {} completed\n", night.runs, night.runs_completed);
   out += fmt::format("  night          {}\n", night.stop_reason.value_or("not ended"));

@@ -214,8 +214,7 @@ TEST(Decision, AGainThatOnlyJustPassedIsExpectedToBeLess) {
   EXPECT_FALSE(expected_difference(decision));
 }
 
-// --- Whole nights, simulated
-// ----------------------------------------------------------------------
+// --- Whole nights, simulated ---------------------------------------------------------------------
 
 constexpr double kRunSd = 0.03;
 
@@ -308,7 +307,8 @@ SimulatedNight simulate(const World& world, uint64_t number) {
         records.push_back(record);
       }
     }
-    if (upper_end(paired_difference(fresh, noise), world.rule.confirmation) >= 0) {
+    if (!fresh.empty() &&
+        upper_end(paired_difference(fresh, noise), world.rule.confirmation) >= 0) {
       history.back().doubt = "not confirmed";
       continue;
     }

@@ -179,7 +179,8 @@ TEST(Doubt, AKeptChangeWhoseOwnRunsAreNoBetterIsNotBelieved) {
   });
   const auto experiments = study.journal->experiments();
   ASSERT_EQ(experiments[0].decision->verdict, "keep");
-  EXPECT_THAT(experiments[0].doubt, HasSubstr("on 4 fresh seeds, beside runs of its parent, it differs by"));
+  EXPECT_THAT(experiments[0].doubt,
+              HasSubstr("on 4 fresh seeds, beside runs of its parent, it differs by"));
   EXPECT_FALSE(experiments[0].is_kept());
   EXPECT_EQ(experiments[1].parent, 0) << "the baseline is the one to beat again";
   const NightSummary summary = summarise(*study.journal);
@@ -298,7 +299,7 @@ TEST(EarlyAbort, AnAuditedCandidateRunsOnAndTellsWhetherTheRuleWasRight) {
   const study::Decision decision = *study.journal->experiment(1)->decision;
   EXPECT_EQ(decision.verdict, "keep");
   EXPECT_THAT(*decision.audited_abort, HasSubstr("33.3 % above the 3.0000 of its pair"));
-  const AbortAudit audit = agent::audit(study.journal->experiments());
+  const study::AbortAudit audit = study.journal->abort_audit();
   EXPECT_EQ(audit.audited, 1);
   EXPECT_EQ(audit.false_abort_rate(), 1.0);
 }

@@ -173,7 +173,7 @@ TEST(LanguageModel, AnswersThatStayUnusableFallBackToTheRules) {
     EXPECT_EQ(night.propose().proposer, "random");
     EXPECT_EQ(night.outcomes(), outcomes);
     ASSERT_FALSE(night.events.empty());
-    EXPECT_THAT(night.events.back(), HasSubstr("fallback: language_model has no proposal"));
+    EXPECT_THAT(night.events.back(), HasSubstr("fallback: language_model scripted has no proposal"));
   }
 }
 
@@ -333,7 +333,13 @@ TEST(Prompt, HoldsTheProgramTheRangesTheIncumbentAndTheRecord) {
                                            .kept = 0,
                                            .measured = 1,
                                            .interval_coverage = 0.0,
-                                           .bias_bits_per_byte = -0.0712}}},
+                                           .bias_bits_per_byte = -0.0712},
+                                          {.proposer = "language_model other",
+                                           .family = "all",
+                                           .measured = 9,
+                                           .interval_coverage = 0.0,
+                                           .bias_bits_per_byte = -0.5}},
+                                         "language_model"},
                                         16'000);
   ASSERT_TRUE(messages);
   ASSERT_EQ(messages->size(), 2u);
@@ -345,6 +351,7 @@ TEST(Prompt, HoldsTheProgramTheRangesTheIncumbentAndTheRecord) {
   EXPECT_THAT(text, HasSubstr("Experiments left, this one included: 7"));
   EXPECT_THAT(text, HasSubstr(R"("measured":0.0612)"));
   EXPECT_THAT(text, HasSubstr("Of your 1 scored 80 % intervals, 0 held the outcome"));
+  EXPECT_THAT(text, Not(HasSubstr("Of your 9"))) << "another model's";
   EXPECT_THAT(text, HasSubstr(R"("additionalProperties":false)"));
   EXPECT_THAT(text, Not(HasSubstr("\"data\"")));
 }

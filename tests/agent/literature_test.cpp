@@ -353,8 +353,7 @@ TEST_F(Tournament, TheKeyIsInNoFactAndNoCall) {
   EXPECT_THAT(all, Not(HasSubstr(kCanary)));
 }
 
-// --- Reading answers
-// ------------------------------------------------------------------------------
+// --- Reading answers -----------------------------------------------------------------------------
 
 TEST(LiteratureAnswer, SentencesAreCountedByTheirEnds) {
   EXPECT_EQ(num_sentences("One."), 1);
@@ -436,8 +435,7 @@ TEST(LiteratureAnswer, TheFilterOfTheQueueIsHeld) {
   EXPECT_THAT(synthesis_errors(uncited), ElementsAre("queue.0.citations: is missing"));
 }
 
-// --- The proposer
-// ---------------------------------------------------------------------------------
+// --- The proposer --------------------------------------------------------------------------------
 
 struct Stage {
   explicit Stage(const Program& the_program)

@@ -256,11 +256,10 @@ TEST(Lineup, SharesOfTheExperimentsAreKept) {
     text.replace(text.find("0.033"), 5, rate);
     testing::answer(text)(request, response);
   }});
+  const std::string model = "kind: language_model, endpoint: '" + server.endpoint() + "', model: ";
   const Program program =
-      small_program({{"proposers:",
-                      "proposers: [{kind: random, share: 1}, {kind: language_model, share: 3, "
-                      "model: m, endpoint: '" +
-                          server.endpoint() + "'}]"}});
+      small_program({{"proposers:", "proposers: [{kind: random, share: 1}, {share: 2, " + model +
+                                        "large}, {share: 1, " + model + "small}]"}});
   const Json baseline = baseline_of(program);
   ProposerLineup lineup(program, {});
   std::vector<Experiment> history;
@@ -268,11 +267,12 @@ TEST(Lineup, SharesOfTheExperimentsAreKept) {
   for (int i = 0; i < 8; ++i) {
     const auto proposal = lineup.propose({program, baseline, history, 0.02, 3.0, {}});
     ASSERT_TRUE(proposal);
-    ++counts[proposal->proposer];
+    ++counts[proposal->author()];
     history.push_back(decided(i + 1, program, baseline, proposal->patch, 0.1, proposal->proposer));
+    history.back().proposal.model = proposal->model;
   }
-  EXPECT_EQ(counts["language_model"], 6);
-  EXPECT_EQ(counts["random"], 2);
+  EXPECT_EQ(counts, (std::map<std::string, int>{
+                        {"language_model large", 4}, {"language_model small", 2}, {"random", 2}}));
 }
 
 TEST(Lineup, AModelWithoutAnAddressIsOffAndSaidSo) {
@@ -292,7 +292,7 @@ TEST(Lineup, AModelWithoutAnAddressIsOffAndSaidSo) {
   EXPECT_EQ(events, (std::vector<std::string>{
                         "language_model_off: the environment variable WINDTUNNEL_TEST_UNSET is not "
                         "set",
-                        "fallback: language_model has no proposal; random proposes instead"}));
+                        "fallback: language_model m has no proposal; random proposes instead"}));
 }
 
 }  // namespace

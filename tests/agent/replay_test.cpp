@@ -54,7 +54,7 @@ TEST(Replay, RunsThatWereNeverMadeAreNotInvented) {
   program.queue = {idea(learning_rate(0.03))};
   study.night(program, valley);
   const Replay result =
-      replay(study.folder.path(), {"decision.min_pairs=6", "decision.max_pairs=6"});
+      replay(study.folder.path(), {"decision.min_pairs=16", "decision.max_pairs=16"});
   EXPECT_EQ(result.experiments.at(0).replayed, "failed");
   EXPECT_THAT(result.experiments.at(0).note, HasSubstr("never made the runs"));
 }

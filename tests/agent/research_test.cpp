@@ -260,8 +260,7 @@ TEST(Research, AChangedBaselineIsRefused) {
   EXPECT_THROW(study.night(changed, valley), base::Error) << "also where the night has ended";
 }
 
-// --- Killed anywhere
-// ------------------------------------------------------------------------------
+// --- Killed anywhere -----------------------------------------------------------------------------
 
 /// Lets so many commits through on connections opened while it lives; the next ones roll back, as
 /// if the process had been killed just before them.

@@ -109,8 +109,7 @@ double end_of_night(const std::string& kind, double noise, int64_t seed, int exp
   return bowl(night.incumbent);
 }
 
-// --- Local search
-// ---------------------------------------------------------------------------------
+// --- Local search --------------------------------------------------------------------------------
 
 // The bowl is 0.22 deep at the baseline.
 TEST(LocalSearch, FindsTheBottomOfABowlIn30Experiments) {
@@ -237,8 +236,7 @@ TEST(LocalSearch, HasNothingToSayWithoutNumericPaths) {
   EXPECT_FALSE(night.propose());
 }
 
-// --- Best of N
-// ------------------------------------------------------------------------------------
+// --- Best of N -----------------------------------------------------------------------------------
 
 /// Configurations that `count` turns try, with results drawn from `seed`.
 std::vector<Json> tried(int64_t seed, int count) {

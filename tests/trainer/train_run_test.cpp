@@ -65,14 +65,29 @@ TEST(TrainRun, LeavesCurveCheckpointAndResult) {
   EXPECT_EQ(manifest.position.step, 12);
 }
 
+TEST(TrainRun, EveryPointTellsTheGradientNormOfEachLayer) {
+  const TemporaryFolder folder;
+  train(folder.path(), small_config());
+  for (const auto& point : read_curve(folder / "curve.jsonl")) {
+    double squares = 0;
+    for (const auto& layer : point.layers) {
+      const double norm = layer.figures.at("gradient_norm");
+      EXPECT_GT(norm, 0);
+      squares += norm * norm;
+    }
+    // The rest is that of the vocabulary tables and the last normalisation.
+    EXPECT_LT(std::sqrt(squares), *point.gradient_norm);
+  }
+}
+
 TEST(TrainRun, EveryPointTellsTheHealthOfTheTokensSinceTheLast) {
   const TemporaryFolder folder;
   train(folder.path(), small_config());
   double bias = 0;
   for (const auto& point : read_curve(folder / "curve.jsonl")) {
-    ASSERT_EQ(point.layers.size(), 1);
-    EXPECT_EQ(point.layers[0].position, 1);
-    const auto& health = *point.layers[0].router;
+    ASSERT_EQ(point.layers.size(), 2);
+    EXPECT_EQ(point.layers[1].position, 1);
+    const auto& health = *point.layers[1].router;
     EXPECT_EQ(health.position, 1);
     // 64 tokens with two experts each: shares are multiples of 1/128.
     EXPECT_EQ(health.max_load * 128, std::round(health.max_load * 128));
