@@ -161,7 +161,9 @@ class Night {
 
   bool propose() {
     phase_ = "proposing";
-    show({.phase = phase_, .experiment = std::ssize(state_.experiments()) + 1});
+    proposing_ = {.phase = phase_, .experiment = std::ssize(state_.experiments()) + 1};
+    RunsForecast(program_, state_, {}, 0, runner_.slots()).update({}, proposing_);
+    show(proposing_);
     const int64_t incumbent = state_.incumbent();
     const ProposalContext context{
         .program = program_,
@@ -348,11 +350,10 @@ class Night {
     services.chat = chat_hooks(budget_);
     services.chat.on_wait = [this](const Waiting& waiting) {
       count_hours();
-      show({.phase = "proposing",
-            .experiment = std::ssize(state_.experiments()) + 1,
-            .waiting = fmt::format("{}, {} of at most {}", waiting.what,
-                                   base::format_duration(waiting.seconds_so_far),
-                                   base::format_duration(waiting.limit_seconds))});
+      proposing_.waiting = fmt::format("{}, {} of at most {}", waiting.what,
+                                       base::format_duration(waiting.seconds_so_far),
+                                       base::format_duration(waiting.limit_seconds));
+      show(proposing_);
     };
     return services;
   }
@@ -404,6 +405,8 @@ class Night {
   Workshop shop_;
   double last_count_;
   std::string phase_;
+  /// Shown while a proposal is waited for.
+  NightProgress proposing_;
   /// Why the last runs could not be had.
   std::string lacking_;
 };
