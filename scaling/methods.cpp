@@ -2,7 +2,7 @@
 // missing in most published fits.
 
 #include "base/text.h"
-#include "scaling/law_fit.h"
+#include "scaling/row_noise.h"
 
 namespace windtunnel::scaling {
 namespace {
@@ -45,7 +45,7 @@ std::string methods_paragraph(const LawFit& fit) {
                     ", of the residuals of " + residual
               : "Half the sum of squared residuals of " + residual;
   text +=
-      ", rows weighted alike. Coefficients as logarithms, exponents positive; " +
+      ", " + row_noise_text(fit.row_noise) + ". Coefficients as logarithms, exponents positive; " +
       std::to_string(d.starts) +
       " starts from variable projection over a grid of exponents, each by Newton's method "
       "with analytic derivatives; the best restarted and checked by Ceres (Levenberg-Marquardt, "
