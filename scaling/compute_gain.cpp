@@ -80,6 +80,12 @@ void add_compute_gains(const std::vector<Observation>& rows, const GainOptions& 
     const Noise noise = noise_of(objective, best, options.confidence, std::nullopt);
     for (SizeGain& size : verdict.sizes) {
       size.compute_gain = compute_gain(target, best, noise, size.point, size.changed.loss);
+      if (!size.compute_gain) continue;
+      const double spent = size.changed.flops / size.point.flops;
+      size.compute_gain->factor /= spent;
+      for (auto* end : {&size.compute_gain->interval.low, &size.compute_gain->interval.high}) {
+        if (*end) **end /= spent;
+      }
     }
     verdict.law = law;
   } catch (const base::Error& error) {

@@ -18,8 +18,9 @@
 //   undecided       otherwise, and where nothing measures the noise
 //
 // A relative gain is not the last word: near an irreducible loss it shrinks though the change is
-// worth as much compute as before. The compute-equivalent gain says that: the factor of C that the
-// baseline would need to reach the changed model's loss, by a law fitted to the baseline.
+// worth as much compute as before. The compute-equivalent gain says that: the C that the baseline
+// would need to reach the changed model's loss, by a law fitted to the baseline, over the C that
+// the changed model spent.
 
 #include <optional>
 #include <string>
@@ -54,6 +55,8 @@ struct ArmAtSize {
   /// Mean over seeds at `learning_rate`.
   double loss = 0;
   int64_t runs = 0;
+  /// C of one run; an arm of another shape may spend more on the same tokens.
+  double flops = 0;
   /// The best tried; null: not recorded.
   std::optional<double> learning_rate;
   std::string rate_state = arm_rate::kUnknown;
@@ -62,13 +65,14 @@ struct ArmAtSize {
   static void describe(Self& self, Visitor& visit) {
     visit("loss", self.loss, {.help = "mean over seeds at its best rate"});
     visit("runs", self.runs, {.help = "at that rate"});
+    visit("flops", self.flops, {.help = "C of one run"});
     visit("learning_rate", self.learning_rate, {.help = "best tried; null: not recorded"});
     visit("rate_state", self.rate_state, {.help = "tuned, edge, untuned, unknown"});
   }
 };
 
 struct ComputeGain {
-  /// The factor of C the baseline would need.
+  /// The C that the baseline would need over the C that the changed model spent.
   double factor = 1;
   /// The factors at which a run of the baseline could have the changed model's loss: the law's
   /// parameters and the noise of one run. An end that the rows do not bound is null.
@@ -78,7 +82,8 @@ struct ComputeGain {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
-    visit("factor", self.factor, {.help = "of C that the baseline would need"});
+    visit("factor", self.factor,
+          {.help = "C the baseline would need over C the changed model spent"});
     visit("interval", self.interval, {.help = "parameters of its law and noise of one run"});
     visit("extrapolation_ratio", self.extrapolation_ratio,
           {.help = "of that C over the largest the law was fitted to"});

@@ -47,7 +47,9 @@ Rates::const_iterator best_rate(const Rates& rates) {
 
 ArmAtSize arm_of(const Rates& rates) {
   const auto best = best_rate(rates);
-  ArmAtSize arm{.loss = mean_loss(best->second), .runs = static_cast<int64_t>(best->second.size())};
+  ArmAtSize arm{.loss = mean_loss(best->second),
+                .runs = static_cast<int64_t>(best->second.size()),
+                .flops = best->second.front()->flops.value_or(0)};
   if (best->first > 0) arm.learning_rate = best->first;
   const bool grid = rates.size() >= 2;
   const bool at_edge = grid && (best == rates.begin() || best == std::prev(rates.end()));

@@ -16,6 +16,8 @@ using base::format_number;
 
 /// Below this probability the scatter about the line is more than the seeds explain.
 constexpr double kLackOfFit = 0.05;
+/// Arms within this of each other count as spending the same.
+constexpr double kSameCompute = 0.05;
 
 std::string percent(double gain) {
   const std::string text = format_number(100 * gain, 3) + " %";
@@ -221,6 +223,7 @@ GainVerdict judge_gain(const std::vector<SizeGain>& sizes, const GainOptions& op
   std::vector<std::string> reasons;
   verdict.by_trend = verdict_by(verdict.trend, reasons);
   std::vector<std::string> unknown;
+  std::vector<std::string> dearer;
   for (const SizeGain& size : verdict.sizes) {
     const std::pair<const char*, const ArmAtSize*> arms[] = {{"the baseline", &size.baseline},
                                                              {"the changed model", &size.changed}};
@@ -235,6 +238,10 @@ GainVerdict judge_gain(const std::vector<SizeGain>& sizes, const GainOptions& op
           " at the baseline's best rate and " + percent(*size.gain_at_changed_rate) +
           " at the changed model's: the grid is too coarse for its sign");
     }
+    if (std::abs(size.changed.flops / size.baseline.flops - 1) > kSameCompute) {
+      dearer.push_back(size.size + " (" +
+                       format_number(size.changed.flops / size.baseline.flops, 3) + ")");
+    }
     if (size.baseline.rate_state == arm_rate::kUnknown ||
         size.changed.rate_state == arm_rate::kUnknown) {
       unknown.push_back(size.size);
@@ -243,6 +250,12 @@ GainVerdict judge_gain(const std::vector<SizeGain>& sizes, const GainOptions& op
   if (!unknown.empty()) {
     verdict.caveats.push_back("whether the learning rates were tuned is not recorded at " +
                               some_of(unknown) + "; a gain can be a better rate");
+  }
+  if (!dearer.empty()) {
+    verdict.caveats.push_back(
+        "the changed model spends another C on the same tokens, in times the "
+        "baseline's: " +
+        some_of(dearer) + "; the gain is at equal tokens, the compute gain counts what it spent");
   }
   if (verdict.trend.noise_source == "scatter about the line" &&
       *verdict.trend.degrees_of_freedom < 3) {

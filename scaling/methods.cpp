@@ -33,13 +33,16 @@ std::string methods_paragraph(const LawFit& fit) {
   if (!fit.left_out.empty()) {
     text += " (" + std::to_string(fit.left_out.size()) + " left out, listed with reasons)";
   }
-  text += "; loss in " + fit.loss_unit + ", C " +
+  const auto& response = law_named(fit.law).entry.response;
+  text += "; " + (response ? variable_name(*response) + "*" : std::string("loss")) + " in " +
+          fit.loss_unit + ", C " +
           (fit.flops_convention == convention::kAsGiven ? fit.flops_convention
                                                         : "counted as " + fit.flops_convention) +
           "; " + known_or(finished, kept, "schedule finished") + ", " +
           known_or(tuned, kept, "learning rate tuned") + ", " +
           known_or(errors, kept, "evaluation error known") + ". ";
-  const std::string residual = options.on == "log" ? "ln L" : "L";
+  const std::string described = response ? variable_name(*response) + "*" : "L";
+  const std::string residual = options.on == "log" ? "ln " + described : described;
   text += options.objective == "huber"
               ? "Sum of Huber losses, delta " + format_number(options.huber_delta) +
                     ", of the residuals of " + residual

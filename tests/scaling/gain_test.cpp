@@ -46,6 +46,7 @@ std::vector<SizeGain> sizes_with(const std::vector<double>& gains, int64_t pairs
     size.point.flops = 1e18 * std::pow(10, static_cast<double>(i) / 2);
     size.standard_deviation = sd;
     size.baseline.rate_state = size.changed.rate_state = arm_rate::kTuned;
+    size.baseline.flops = size.changed.flops = size.point.flops;
     sizes.push_back(size);
   }
   return sizes;
@@ -249,6 +250,16 @@ TEST(ComputeGain, OfAPowerLawHasFiellersInterval) {
   EXPECT_NEAR(std::log(gain.factor), l / b - at, 1e-5);
   EXPECT_NEAR(std::log(*gain.interval.low), (-q - root) / (2 * p) - at, 1e-3);
   EXPECT_NEAR(std::log(*gain.interval.high), (-q + root) / (2 * p) - at, 1e-3);
+}
+
+TEST(ComputeGain, OfAnArmThatSpendsMoreIsOverWhatItSpentAndTheVerdictSaysSo) {
+  std::vector<Observation> rows = baseline_of(0, 1);
+  rows.push_back(run("full", {"s1", 3e7, 30 * std::pow(1.4 * 120 * 9e14, -0.06)}));
+  rows.back().parameters_active = 1.2 * 3e7;
+  *rows.back().flops *= 1.2;
+  const GainVerdict verdict = compare_arms(rows, "simple", "full");
+  EXPECT_NEAR(verdict.sizes[0].compute_gain->factor, 1.4 / 1.2, 1e-5);
+  EXPECT_THAT(verdict.caveats, Contains(HasSubstr("times the baseline's: s1 (1.2)")));
 }
 
 TEST(ComputeGain, ABaselineOfTwoSizesHasNoLawAndSaysSo) {
