@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "scaling/gain.h"
 #include "scaling/identifiability.h"
@@ -40,8 +41,25 @@ std::optional<double> crossing(const Falling& falling) {
   return std::exp((inside + outside) / 2);
 }
 
-/// loss_c where its offset could be identified, else the plain power law.
+/// Whether rows tell size from tokens: enough sizes, and tokens per parameter that vary.
+bool has_ratios(const std::vector<Observation>& rows) {
+  constexpr size_t kLeastRows = 8;
+  std::set<double> sizes;
+  double low = INFINITY, high = 0;
+  for (const Observation& row : rows) {
+    if (!row.parameters_active || !row.tokens) return false;
+    sizes.insert(*row.parameters_active);
+    low = std::min(low, *row.tokens / *row.parameters_active);
+    high = std::max(high, *row.tokens / *row.parameters_active);
+  }
+  return rows.size() >= kLeastRows && sizes.size() >= static_cast<size_t>(kSizes) &&
+         high >= kRangeOfSizes * low;
+}
+
+/// loss_nd where size and tokens vary apart, loss_c where its offset could be identified, else the
+/// plain power law.
 std::string law_for(const std::vector<Observation>& rows) {
+  if (has_ratios(rows)) return "loss_nd";
   std::vector<double> budgets;
   for (const Observation& row : rows) budgets.push_back(row.flops.value_or(0));
   std::sort(budgets.begin(), budgets.end());

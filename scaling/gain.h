@@ -201,7 +201,8 @@ struct GainOptions {
   double confidence = 0.95;
   /// Known standard deviation of the gain of one pair (relative).
   std::optional<double> noise;
-  /// Of the baseline; "": loss_c where budgets could identify its offset, else power_c.
+  /// Of the baseline; "": loss_nd where tokens per parameter vary, loss_c where budgets could
+  /// identify its offset, else power_c.
   std::string law;
 };
 

@@ -59,7 +59,8 @@ std::string trend_text(const GainTrend& trend) {
           "\nnoise of one pair: " + fmt::format("{:.3g} %", 100 * *trend.noise) + ", " +
           trend.noise_source;
   if (trend.degrees_of_freedom) {
-    text += ", " + std::to_string(*trend.degrees_of_freedom) + " degrees of freedom";
+    text += ", " + std::to_string(*trend.degrees_of_freedom) +
+            (*trend.degrees_of_freedom == 1 ? " degree of freedom" : " degrees of freedom");
   }
   return text + "\n";
 }

@@ -261,7 +261,8 @@ GainVerdict judge_gain(const std::vector<SizeGain>& sizes, const GainOptions& op
       *verdict.trend.degrees_of_freedom < 3) {
     verdict.caveats.push_back("the noise is judged from " +
                               std::to_string(*verdict.trend.degrees_of_freedom) +
-                              " degrees of freedom; a second seed would narrow the intervals");
+                              (*verdict.trend.degrees_of_freedom == 1 ? " degree" : " degrees") +
+                              " of freedom; a second seed would narrow the intervals");
   }
   const bool retune = !verdict.reasons.empty();
   verdict.verdict = retune ? gain_verdict::kNeedsRetuning : verdict.by_trend;

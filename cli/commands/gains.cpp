@@ -72,9 +72,10 @@ Action setup(CLI::App& app) {
   app.add_option("--noise", options->gain.noise,
                  "known standard deviation of the gain of one pair of runs, relative, e.g. 0.002")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--law", options->gain.law,
-                 "of the baseline, for the compute-equivalent gain; loss_c if its offset could be "
-                 "identified, else power_c");
+  app.add_option(
+      "--law", options->gain.law,
+      "of the baseline, for the compute-equivalent gain; loss_nd if tokens per parameter "
+      "vary, loss_c if its offset could be identified, else power_c");
   app.add_option("--confidence", options->gain.confidence, "of all intervals")
       ->check(CLI::Range(0.5, 0.9999))
       ->capture_default_str();

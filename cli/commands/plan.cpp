@@ -71,7 +71,7 @@ int plan_from_study(const Options& options) {
       if (!options.dry_run) scaling::store_rung_forecast(journal, forecast);
       json["ladder"] = base::to_json(next->ladder);
       json["next_rung"] = base::to_json(forecast);
-      text += entry_text(*next, options.fit) + "\n";
+      text += entry_text(*next, file.parent_path().string()) + "\n";
     } else {
       text += "the study's ladder can take none of these rungs by its width alone\n";
     }

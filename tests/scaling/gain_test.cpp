@@ -186,7 +186,7 @@ TEST(GainVerdict, ThePublishedPairsOfThreeSizesDecideNothing) {
   EXPECT_NEAR(verdict.sizes[0].gain, std::log(0.916017 / 0.902337), 1e-12);
   EXPECT_GT(*verdict.trend.slope, 0);
   EXPECT_LT(*verdict.trend.slope_interval.low, 0);
-  EXPECT_THAT(verdict.caveats, Contains(HasSubstr("1 degrees of freedom")));
+  EXPECT_THAT(verdict.caveats, Contains(HasSubstr("1 degree of freedom")));
 }
 
 std::vector<Observation> baseline_of(double noise, uint64_t seed) {
@@ -215,6 +215,28 @@ TEST(ComputeGain, OfExactDataIsTheFactorThatWasPutIn) {
     EXPECT_NEAR(size.compute_gain->factor, 1.4, 1e-5);
     EXPECT_NEAR(*size.compute_gain->interval.high, 1.4, 1e-4);
   }
+}
+
+TEST(ComputeGain, WhereTokensPerParameterVaryTheLawIsOfSizeAndTokens) {
+  std::vector<Observation> rows;
+  const auto loss = [](double n, double d) {
+    return 1.7 + 400 * std::pow(n, -0.34) + 1500 * std::pow(d, -0.36);
+  };
+  for (int i = 0; i < 5; ++i) {
+    for (const double ratio : {5.0, 20.0, 80.0}) {
+      const double n = 1e7 * std::pow(3, i), d = ratio * n, root = std::sqrt(1.3);
+      for (const char* arm : {"simple", "full"}) {
+        const bool is_full = arm == std::string("full");
+        rows.push_back(run(arm, {"s" + std::to_string(rows.size() / 2), n,
+                                 is_full ? loss(root * n, root * d) : loss(n, d)}));
+        rows.back().tokens = d;
+        rows.back().flops = 6 * n * d;
+      }
+    }
+  }
+  const GainVerdict verdict = compare_arms(rows, "simple", "full");
+  EXPECT_EQ(verdict.law, "loss_nd");
+  for (const SizeGain& size : verdict.sizes) EXPECT_NEAR(size.compute_gain->factor, 1.3, 1e-4);
 }
 
 TEST(ComputeGain, OfAPowerLawHasFiellersInterval) {
