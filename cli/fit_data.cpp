@@ -1,23 +1,40 @@
 #include "cli/fit_data.h"
 
+#include <algorithm>
+
 #include "cli/places.h"
+#include "scaling/ladder.h"
+#include "scaling/tuned_optima.h"
 #include "study/journal.h"
 
 namespace windtunnel::cli {
 namespace {
 
-scaling::Observations read_study(const FitData& data) {
+using scaling::Variable;
+
+/// A law of what was tuned: its rows are optima, found from runs that tried several values.
+bool is_of_optima(const std::optional<Variable>& response) {
+  return response == Variable::kLearningRate || response == Variable::kBatchTokens;
+}
+
+scaling::Observations read_study(const FitData& data, const std::optional<Variable>& response) {
   const study::Journal journal(find_study(data.data) / "journal.db", /*read_only=*/true);
-  std::vector<study::RunRecord> records;
-  // Runs under a wall-clock budget follow no law of compute; only a ladder's do.
-  for (const study::JournalRun& run : journal.runs()) {
-    if (run.purpose == "ladder" && run.record) records.push_back(*run.record);
+  if (response == Variable::kBatchTokens) {
+    throw base::UsageError("a ladder tries learning rates and no batches; fit " + data.data +
+                           "'s law of batches from a table with --map B=COLUMN");
   }
-  if (records.empty()) {
+  if (response == Variable::kLearningRate) return scaling::ladder_optima(journal, data.flops);
+  const std::vector<std::string> names = scaling::RowFilter::parse(data.where).names();
+  const bool names_an_arm = std::find(names.begin(), names.end(), "arm") != names.end();
+  // Runs under a wall-clock budget follow no law of compute; only a ladder's do.
+  scaling::Observations rows =
+      data.whole_ladder ? scaling::ladder_observations(journal, data.flops)
+                        : scaling::chosen_observations(journal, data.flops, names_an_arm);
+  if (rows.rows.empty() && rows.left_out.empty()) {
     throw base::UsageError("study '" + data.data +
                            "' has no finished ladder run to fit; run windtunnel ladder first");
   }
-  return scaling::observations_from_records(records, data.flops);
+  return rows;
 }
 
 }  // namespace
@@ -28,8 +45,8 @@ void add_fit_data(CLI::App& app, FitData& data) {
                  "files")
       ->required();
   app.add_option("--map", data.map,
-                 "which column is what, e.g. N=params,D=tokens,L=loss; keys: name, run, N, "
-                 "N_total, N_no_embed, D, D_unique, C, counted, L, unit, se, seed, data, lr, "
+                 "which column is what, e.g. N=params,D=tokens,L=loss; keys: name, run, arm, size, "
+                 "N, N_total, N_no_embed, D, D_unique, C, counted, L, unit, se, seed, data, lr, B, "
                  "tuned, finished");
   app.add_option("--where", data.where,
                  "only these rows, e.g. 'C<1e21 and dataset=rpj'; keys of the map or columns");
@@ -42,10 +59,10 @@ void add_fit_data(CLI::App& app, FitData& data) {
 
 scaling::Observations read_fit_data(const FitData& data, const std::string& law) {
   const scaling::RowFilter where = scaling::RowFilter::parse(data.where);
+  const auto response = scaling::law_named(law).entry.response;
   scaling::Observations rows;
   if (!data.map.empty()) {
     std::string map = data.map;
-    const auto response = scaling::law_named(law).entry.response;
     const bool has_loss = map.rfind("L=", 0) == 0 || map.find(",L=") != std::string::npos;
     if (response && !has_loss) {
       // Such a law's rows have no loss; the column it describes stands in for it.
@@ -58,11 +75,12 @@ scaling::Observations read_fit_data(const FitData& data, const std::string& law)
     }
     rows = scaling::read_observations(
         data.data, {.map = scaling::ColumnMap::parse(map), .loss_unit = data.unit, .where = where});
+    if (is_of_optima(response)) rows = scaling::tuned_optima(rows, *response);
   } else if (std::filesystem::is_regular_file(data.data)) {
     throw base::UsageError(data.data +
                            ": say which column is what, e.g. --map N=params,D=tokens,L=loss");
   } else {
-    rows = read_study(data);
+    rows = read_study(data, response);
     scaling::apply_filter(rows, where);
   }
   scaling::drop_worst(rows, data.drop_worst);

@@ -15,6 +15,8 @@ struct FitData {
   std::string unit = "as given";
   std::string flops = scaling::convention::kSixND;
   int drop_worst = 0;
+  /// Of a study: all curves and rates of its ladder, not what a law is fitted to.
+  bool whole_ladder = false;
 };
 
 /// Adds `data` and the options above to a command.

@@ -309,6 +309,13 @@ void StudySession::ladder() {
   const auto records = scaling::records_in(*journal_);
   const scaling::LadderState state = scaling::ladder_state(plan, records);
   progress_.line(scaling::outcome_table(state.rungs, scaling::paired_differences(state, records)));
+  if (const auto rates = scaling::fit_ladder_rates(*journal_)) {
+    progress_.line("law of the tuned rates, without the prior of the rule that carries them:\n" +
+                   scaling::fit_page(*rates));
+  }
+  for (const scaling::GainVerdict& verdict : scaling::judge_ladder(*journal_)) {
+    progress_.line(scaling::gain_text(verdict));
+  }
   phase("law");
   const scaling::LawFit fit = scaling::fit_ladder(*journal_);
   progress_.line(scaling::fit_page(fit));
@@ -332,7 +339,8 @@ Json StudySession::summary_json() const {
                   {"report", (folder_ / "report.html").string()},
                   {"night", base::to_json(agent::summarise(*journal_))}};
   summary["ladder"] = {{"rungs", journal_->fact("ladder.rungs").value_or(Json())},
-                       {"pairs", journal_->fact("ladder.pairs").value_or(Json())}};
+                       {"pairs", journal_->fact("ladder.pairs").value_or(Json())},
+                       {"gains", journal_->fact("ladder.gains").value_or(Json())}};
   summary["fit"] = journal_->fact("fit").value_or(Json());
   return summary;
 }
@@ -354,6 +362,11 @@ std::string StudySession::summary_text() const {
       text += fmt::format("forecasts    {} of {} changes fell into their 80 % intervals\n",
                           row.covered, row.measured);
     }
+  }
+  for (const Json& gain : journal_->fact("ladder.gains").value_or(Json::array())) {
+    const auto verdict = base::from_trusted_json<scaling::GainVerdict>(gain);
+    text += fmt::format("gain         {} against {}: {}; {}\n", verdict.changed, verdict.baseline,
+                        verdict.verdict, base::join(verdict.reasons, "; "));
   }
   if (const auto fact = journal_->fact("fit")) {
     const auto fit = base::from_trusted_json<scaling::LawFit>(*fact);

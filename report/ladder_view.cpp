@@ -187,6 +187,43 @@ void add_forecasts(const Json& fit, const StudyData& data, LadderView& view) {
   }
 }
 
+GainView gain_view(const Json& gain) {
+  const std::vector<Json> sizes = objects_at(gain, "sizes");
+  const Json largest = sizes.empty() ? Json() : sizes.back();
+  return {.baseline = text_at(gain, "baseline"),
+          .changed = text_at(gain, "changed"),
+          .verdict = text_at(gain, "verdict"),
+          .reasons = texts_at(gain, "reasons"),
+          .rule = text_at(gain, "rule"),
+          .slope = number_at(gain, "trend.slope"),
+          .slope_low = number_at(gain, "trend.slope_interval.low"),
+          .slope_high = number_at(gain, "trend.slope_interval.high"),
+          .at_largest = number_at(gain, "trend.at_largest"),
+          .at_largest_low = number_at(gain, "trend.at_largest_interval.low"),
+          .at_largest_high = number_at(gain, "trend.at_largest_interval.high"),
+          .compute_factor = number_at(largest, "compute_gain.factor"),
+          .compute_low = number_at(largest, "compute_gain.interval.low"),
+          .compute_high = number_at(largest, "compute_gain.interval.high")};
+}
+
+/// Rungs that were forecast before they were added to the ladder, with what their runs came to.
+HeldOutView planned_view(const Json& forecast, const std::vector<RungView>& rungs) {
+  HeldOutView view{.name = text_at(forecast, "rung"),
+                   .flops = number_at(forecast, "flops"),
+                   .predicted = number_at(forecast, "predicted"),
+                   .low = number_at(forecast, "interval.low"),
+                   .high = number_at(forecast, "interval.high")};
+  const auto rung = std::find_if(rungs.begin(), rungs.end(), [&](const RungView& known) {
+    return known.name == view.name && known.state == "completed";
+  });
+  if (rung == rungs.end() || !rung->bits_per_byte || !view.predicted) return view;
+  view.measured = rung->bits_per_byte;
+  view.relative_error = *view.measured / *view.predicted - 1;
+  view.covered =
+      !(view.low && *view.measured < *view.low) && !(view.high && *view.measured > *view.high);
+  return view;
+}
+
 }  // namespace
 
 LadderView ladder_view(const StudyData& data) {
@@ -205,6 +242,17 @@ LadderView ladder_view(const StudyData& data) {
                             .difference = number_at(pair, "difference"),
                             .relative = number_at(pair, "relative"),
                             .standard_deviation = number_at(pair, "standard_deviation")});
+    }
+  }
+  for (const char* name : {"ladder.gains", "plan.forecasts"}) {
+    const Json* list = data.fact(name);
+    if (list == nullptr || !list->is_array()) continue;
+    for (const Json& item : *list) {
+      if (name == std::string("ladder.gains")) {
+        view.gains.push_back(gain_view(item));
+      } else {
+        view.planned.push_back(planned_view(item, view.rungs));
+      }
     }
   }
   // The forecast is the fit without outcomes: what there is before the held-out size has run.

@@ -1,8 +1,9 @@
 #pragma once
 // The ladder of sizes and the law through it, as far as the journal has them: runs with purpose
-// "ladder" and the facts "ladder.plan", "ladder.rungs", "ladder.pairs", "ladder.forecast" and
-// "fit". The facts are read key by key, as their writers describe them in scaling/; what is absent
-// stays absent, and the page says "not available" in its place.
+// "ladder" and the facts "ladder.plan", "ladder.rungs", "ladder.pairs", "ladder.gains",
+// "ladder.forecast", "plan.forecasts" and "fit". The facts are read key by key, as their writers
+// describe them in scaling/; what is absent stays absent, and the page says "not available" in its
+// place.
 
 #include <optional>
 #include <string>
@@ -94,15 +95,38 @@ struct PairView {
   std::optional<double> standard_deviation;
 };
 
+/// Whether a variant's gain over the base scales; the fact "ladder.gains".
+struct GainView {
+  std::string baseline;
+  std::string changed;
+  std::string verdict;
+  std::vector<std::string> reasons;
+  std::string rule;
+  /// Of the gain per e-fold of C, relative.
+  std::optional<double> slope;
+  std::optional<double> slope_low;
+  std::optional<double> slope_high;
+  std::optional<double> at_largest;
+  std::optional<double> at_largest_low;
+  std::optional<double> at_largest_high;
+  /// The factor of compute that the baseline would need at the largest size.
+  std::optional<double> compute_factor;
+  std::optional<double> compute_low;
+  std::optional<double> compute_high;
+};
+
 struct LadderView {
   /// How FLOPs are counted, e.g. "6ND".
   std::string flops_convention;
   /// In the order of the plan, smallest first.
   std::vector<RungView> rungs;
   std::vector<PairView> pairs;
+  std::vector<GainView> gains;
   std::optional<LawView> law;
   /// Forecasts, with their outcome where it is known.
   std::vector<HeldOutView> held_out;
+  /// The same of rungs that were planned later; the fact "plan.forecasts".
+  std::vector<HeldOutView> planned;
   std::vector<AlternativeView> alternatives;
 
   bool empty() const { return rungs.empty() && !law; }

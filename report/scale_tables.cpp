@@ -66,6 +66,36 @@ std::string pairs_table(const LadderView& ladder) {
   return table.html();
 }
 
+std::string gains_table(const LadderView& ladder) {
+  if (ladder.gains.empty()) return "";
+  HtmlTable table("Do the variants' gains scale?",
+                  HtmlTable::Columns{{"Variant"},
+                                     {"Against"},
+                                     {"Verdict"},
+                                     {"Gain at the largest size, %", true},
+                                     {"Trend per e-fold of compute, %", true},
+                                     {"Worth in compute, factor", true},
+                                     {"Why", false, true}});
+  const auto with_interval = [](std::optional<double> value, std::optional<double> low,
+                                std::optional<double> high, const auto& text) {
+    if (!value) return std::string(kNotAvailable);
+    const auto end = [&](std::optional<double> side) { return side ? text(*side) : "open"; };
+    return text(*value) + " [" + end(low) + ", " + end(high) + "]";
+  };
+  const auto as_percent = [](double value) { return fmt::format("{:+.2f}", 100 * value); };
+  const auto as_factor = [](double value) { return base::format_number(value, 3); };
+  for (const GainView& gain : ladder.gains) {
+    table.add(
+        {gain.changed, gain.baseline, gain.verdict,
+         with_interval(gain.at_largest, gain.at_largest_low, gain.at_largest_high, as_percent),
+         with_interval(gain.slope, gain.slope_low, gain.slope_high, as_percent),
+         with_interval(gain.compute_factor, gain.compute_low, gain.compute_high, as_factor),
+         base::join(gain.reasons, "; ")});
+  }
+  return table.html() +
+         paragraph("The rule, as it was before the numbers: " + ladder.gains.front().rule, "note");
+}
+
 std::string law_table(const LadderView& ladder) {
   if (!ladder.law) return "";
   const LawView& law = *ladder.law;
@@ -101,22 +131,36 @@ std::string alternatives_table(const LadderView& ladder) {
   return table.html();
 }
 
-std::string held_out_table(const LadderView& ladder) {
-  HtmlTable table("Held-out sizes: predicted by the law from the smaller ones, then measured",
-                  HtmlTable::Columns{{"Size"},
-                                     {"FLOPs", true},
-                                     {"Predicted", true},
-                                     {"Interval", true},
-                                     {"Measured", true},
-                                     {"Error", true},
-                                     {"Inside the interval"}});
-  for (const HeldOutView& held_out : ladder.held_out) {
+namespace {
+
+std::string outcomes_table(const std::string& title, const std::vector<HeldOutView>& outcomes) {
+  HtmlTable table(title, HtmlTable::Columns{{"Size"},
+                                            {"FLOPs", true},
+                                            {"Predicted", true},
+                                            {"Interval", true},
+                                            {"Measured", true},
+                                            {"Error", true},
+                                            {"Inside the interval"}});
+  for (const HeldOutView& held_out : outcomes) {
     table.add({held_out.name, number(held_out.flops, 3), bits(held_out.predicted),
                bits_interval(held_out.low, held_out.high), bits(held_out.measured),
                percent(held_out.relative_error, true),
                held_out.measured ? yes_no(held_out.covered) : "not measured yet"});
   }
   return table.html();
+}
+
+}  // namespace
+
+std::string held_out_table(const LadderView& ladder) {
+  return outcomes_table("Held-out sizes: predicted by the law from the smaller ones, then measured",
+                        ladder.held_out);
+}
+
+std::string planned_table(const LadderView& ladder) {
+  if (ladder.planned.empty()) return "";
+  return outcomes_table("Planned sizes: predicted before they were added to the ladder",
+                        ladder.planned);
 }
 
 std::string provenance_table(const StudyData& data) {

@@ -10,9 +10,10 @@ namespace {
 namespace fs = std::filesystem;
 using base::Json;
 
-constexpr const char* kFacts[] = {"program",         "corpus",      "baseline",     "noise",
-                                  "night.stop",      "ladder.plan", "ladder.rungs", "ladder.pairs",
-                                  "ladder.forecast", "fit"};
+constexpr const char* kFacts[] = {"program",         "corpus",         "baseline",
+                                  "noise",           "night.stop",     "ladder.plan",
+                                  "ladder.rungs",    "ladder.pairs",   "ladder.gains",
+                                  "ladder.forecast", "plan.forecasts", "fit"};
 
 /// Of the fact "baseline"; before the loop wrote it, config.json of the first run that has one.
 Json baseline_config(const StudyData& data) {

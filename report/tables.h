@@ -21,8 +21,12 @@ std::string events_table(const StudyData& data);
 std::string rungs_table(const LadderView& ladder);
 /// "" without variants.
 std::string pairs_table(const LadderView& ladder);
+/// "" without variants whose gain was judged.
+std::string gains_table(const LadderView& ladder);
 std::string law_table(const LadderView& ladder);
 std::string held_out_table(const LadderView& ladder);
+/// "" without rungs that were planned later.
+std::string planned_table(const LadderView& ladder);
 std::string alternatives_table(const LadderView& ladder);
 
 /// What the numbers hold for: data, trainer, device, precision.

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "scaling/law_fit.h"
+#include "scaling/row_noise.h"
 
 namespace windtunnel::scaling {
 namespace {
@@ -107,6 +107,7 @@ std::string search_text(const LawFit& fit) {
   }
   if (d.condition) text += ", condition " + format_number(*d.condition, 3);
   text += ", tolerance " + format_number(d.tolerance) + "\n";
+  text += row_noise_text(fit.row_noise) + "\n";
   if (!d.bounds_hit.empty()) text += "bounds hit: " + base::join(d.bounds_hit, ", ") + "\n";
   if (d.bootstrap_failures && *d.bootstrap_failures > 0) {
     text += "bootstrap: " + std::to_string(*d.bootstrap_failures) + " of " +
@@ -168,11 +169,13 @@ std::string held_out_text(const LawFit& fit) {
 
 std::string fit_page(const LawFit& fit) {
   const Diagnostics& d = fit.diagnostics;
+  const auto& response = law_named(fit.law).entry.response;
+  const std::string described = response ? variable_name(*response) + "*" : "loss";
   std::string text =
       fit.law + ": " + fit.formula + "\n" + std::to_string(d.rows) + " rows at " +
       std::to_string(d.distinct_points) + " places over " + format_number(d.decades, 3) +
-      " decades of " + variable_name(law_named(fit.law).entry.variables.front()) + "; loss in " +
-      fit.loss_unit + ", C " + fit.flops_convention + "; noise of one run " +
+      " decades of " + variable_name(law_named(fit.law).entry.variables.front()) + "; " +
+      described + " in " + fit.loss_unit + ", C " + fit.flops_convention + "; noise of one run " +
       format_number(d.noise_of_one_run, 3) + (fit.options.on == "log" ? " relative\n" : "\n");
   text += "verdict: " + fit.verdict.overall + "\n\n" + parameters_table(fit) + "\n";
   text += verdict_text(fit);

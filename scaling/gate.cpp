@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
+#include "scaling/row_noise.h"
 
 namespace windtunnel::scaling {
 namespace {
@@ -55,9 +56,11 @@ Window test_window(const Target& fitted, const std::vector<Row>& tested, double 
 
 }  // namespace
 
-Gate run_gate(const std::vector<Observation>& rows, const FitOptions& options) {
+Gate run_gate(const std::vector<Observation>& rows, const FitOptions& options,
+              const RowNoise& row_noise) {
   Gate gate;
   Target all = target_of(rows, options);
+  if (row_noise.is_used) weigh_rows(all, rows, *row_noise.between_runs);
   if (all.rows.size() > kRows) {
     base::RandomStream random(1, "rows of the gate");
     random.shuffle(all.rows);

@@ -10,8 +10,11 @@ namespace windtunnel::scaling {
 /// At most twelve cuts, evenly through the distinct budgets; the first leaves enough rows to fit
 /// and never less than a third of them. A gate without windows says why in `note`.
 ///
+/// Rows weigh as `row_noise`, found from all of them, says.
+///
 /// Cost:    one short search for each cut, an interval for each tested row; a table above 5,000
 ///          rows is thinned to that.
-Gate run_gate(const std::vector<Observation>& rows, const FitOptions& options);
+Gate run_gate(const std::vector<Observation>& rows, const FitOptions& options,
+              const RowNoise& row_noise = {});
 
 }  // namespace windtunnel::scaling

@@ -9,7 +9,10 @@
 // Facts in the journal:  ladder.plan      LadderPlan
 //                        ladder.rungs     list of RungOutcome: rates tried, rate chosen, and why
 //                        ladder.pairs     list of PairedDifference
-//                        ladder.forecast  LawFit without held_out
+//                        ladder.gains     list of GainVerdict (gain.h): each variant against the
+//                                         base's own curve
+//                        ladder.forecast  LawFit without held_out; null after rungs were added
+//                        ladder.forecasts.earlier  list of the forecasts before that
 //                        fit              the same LawFit, with held_out
 
 #include <filesystem>
@@ -18,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "scaling/gain.h"
 #include "scaling/ladder_config.h"
 #include "scaling/law_fit.h"
 #include "study/journal.h"
@@ -169,12 +173,33 @@ std::vector<study::RunRecord> run_ladder(
     const std::filesystem::path& study,
     const std::function<void(const study::Runner&)>& on_tick = {});
 
-/// Writes the plan into a journal that has none.
+/// Writes the plan into a journal that has none, or over one that has all rungs of it but some: the
+/// ladder grew, and makes its forecast anew.
 /// Errors: Error if the journal holds the plan of another ladder.
 void store_plan(const LadderPlan& plan, study::Journal& journal);
 
-/// All runs of purpose "ladder" that have ended, by C = 6ND, with what is known of their rates.
-Observations ladder_observations(const study::Journal& journal);
+/// All runs of purpose "ladder" that have ended, with what is known of their rates; `arm` is the
+/// curve, `size` the rung of the base's own curve.
+Observations ladder_observations(const study::Journal& journal,
+                                 const std::string& flops_convention = convention::kSixND);
+
+/// Of them what a law is fitted to: runs at the rate their size got, and of the base's own curve
+/// unless `every_curve`. The others are left out with the reason.
+Observations chosen_observations(const study::Journal& journal,
+                                 const std::string& flops_convention = convention::kSixND,
+                                 bool every_curve = false);
+
+/// The tuned sizes of the base's own curve with the optimum of each as learning rate and as loss:
+/// the rows of the laws of learning rates. Sizes without one are left out with the reason.
+Observations ladder_optima(const study::Journal& journal,
+                           const std::string& flops_convention = convention::kSixND);
+
+/// lr*(N) (laws/rate_n.cpp) through the tuned sizes; nullopt with fewer than it needs.
+std::optional<LawFit> fit_ladder_rates(const study::Journal& journal);
+
+/// Whether each variant's difference to the base's own curve scales (gain.h), stored as the fact
+/// "ladder.gains". A variant without a finished size stays out.
+std::vector<GainVerdict> judge_ladder(study::Journal& journal);
 
 /// Scores the stored forecast (made now from the fitted rungs if there is none yet) against the
 /// held-out runs, stores the fact "fit" and returns it. A held-out run that failed leaves

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "base/text.h"
 #include "scaling/ladder.h"
@@ -19,9 +20,17 @@ using base::Json;
 constexpr const char* kPlanFact = "ladder.plan";
 constexpr const char* kRungsFact = "ladder.rungs";
 constexpr const char* kPairsFact = "ladder.pairs";
+constexpr const char* kGainsFact = "ladder.gains";
 constexpr const char* kForecastFact = "ladder.forecast";
+constexpr const char* kEarlierForecasts = "ladder.forecasts.earlier";
 constexpr const char* kFitFact = "fit";
 constexpr const char* kPurpose = "ladder";
+
+/// Nullopt too for a forecast that a longer ladder set aside.
+std::optional<Json> present(const study::Journal& journal, const char* name) {
+  const auto fact = journal.fact(name);
+  return fact && !fact->is_null() ? fact : std::nullopt;
+}
 
 LadderPlan stored_plan(const study::Journal& journal) {
   const auto stored = journal.fact(kPlanFact);
@@ -94,7 +103,7 @@ class Bookkeeper {
       : plan_(plan), journal_(journal), options_(options) {
     rungs_ = journal.fact(kRungsFact).value_or(Json::array());
     pairs_ = journal.fact(kPairsFact).value_or(Json::array());
-    is_forecast_ = journal.fact(kForecastFact).has_value();
+    is_forecast_ = present(journal, kForecastFact).has_value();
   }
 
   LadderState look() {
@@ -156,6 +165,17 @@ Json identity(const LadderPlan& plan) {
   return list;
 }
 
+/// All runs of `before` are runs of `after`, which has more rungs.
+bool extends(const LadderPlan& before, const LadderPlan& after) {
+  const Json old = identity(before), longer = identity(after);
+  constexpr std::ptrdiff_t kBeforeRungs = 3;
+  if (longer.size() <= old.size()) return false;
+  if (!std::equal(old.begin(), old.begin() + kBeforeRungs, longer.begin())) return false;
+  return std::all_of(old.begin(), old.end(), [&](const Json& item) {
+    return std::find(longer.begin(), longer.end(), item) != longer.end();
+  });
+}
+
 std::vector<study::PlannedRun> planned_runs(const LadderState& state) {
   std::vector<study::PlannedRun> runs;
   for (const LadderRun& run : state.runs) {
@@ -180,11 +200,23 @@ void store_plan(const LadderPlan& plan, study::Journal& journal) {
                 "', not on '" + plan.data_fingerprint +
                 "'; a ladder has one manifest: use another study folder, or --fresh to start over");
   }
-  if (identity(before) != identity(plan)) {
-    throw Error(
-        "this study holds the plan of another ladder (other rungs, variants, seeds, rates or "
-        "configuration); use another study folder, or --fresh to start over");
+  if (identity(before) == identity(plan)) return;
+  if (extends(before, plan)) {
+    // The forecasts so far stay as they were made; the longer ladder makes its own.
+    Json earlier = journal.fact(kEarlierForecasts).value_or(Json::array());
+    if (const auto forecast = present(journal, kForecastFact)) earlier.push_back(*forecast);
+    journal.together([&] {
+      journal.set_fact(kEarlierForecasts, earlier);
+      journal.set_fact(kForecastFact, nullptr);
+      journal.set_fact(kPlanFact, base::to_json(plan));
+      journal.add_event("ladder", "has " + std::to_string(plan.rungs.size()) + " rungs, before " +
+                                      std::to_string(before.rungs.size()));
+    });
+    return;
   }
+  throw Error(
+      "this study holds the plan of another ladder (other rungs, variants, seeds, rates or "
+      "configuration); use another study folder, or --fresh to start over");
 }
 
 std::vector<study::RunRecord> run_ladder(const LadderPlan& plan, study::Journal& journal,
@@ -203,15 +235,30 @@ std::vector<study::RunRecord> run_ladder(const LadderPlan& plan, study::Journal&
   return run_ladder(plan, journal, runner, study, options_of(plan), on_tick);
 }
 
-Observations ladder_observations(const study::Journal& journal) {
+Observations ladder_observations(const study::Journal& journal,
+                                 const std::string& flops_convention) {
   std::vector<study::RunRecord> records;
   for (const study::JournalRun& run : journal.runs()) {
     if (run.purpose == kPurpose && run.record) records.push_back(*run.record);
   }
-  Observations observations = observations_from_records(records, convention::kSixND);
+  Observations observations = observations_from_records(records, flops_convention);
   if (!journal.fact(kPlanFact)) return observations;
+  const LadderState state = ladder_state(stored_plan(journal), records_in(journal));
+  std::map<std::string, const RungOutcome*> rungs;
+  std::map<std::string, const LadderRun*> runs;
+  for (const RungOutcome& rung : state.rungs) rungs[rung.name] = &rung;
+  for (const LadderRun& run : state.runs) runs[run.id] = &run;
+  for (Observation& row : observations.rows) {
+    const auto run = runs.find(row.name);
+    if (run == runs.end()) continue;
+    const RungOutcome& rung = *rungs.at(run->second->rung);
+    row.arm = rung.curve;
+    row.size = rung.base_rung.empty() ? rung.name : rung.base_rung;
+    row.learning_rate = run->second->config.train.optimizer.learning_rate;
+    row.batch_tokens = static_cast<double>(run->second->config.train.tokens_per_step);
+  }
   std::map<std::string, bool> is_tuned;
-  for (const RungOutcome& rung : ladder_state(stored_plan(journal), records_in(journal)).rungs) {
+  for (const RungOutcome& rung : state.rungs) {
     if (rung.rate_status.empty() || rung.rate_status == rate_status::kGiven) continue;
     for (const TriedRate& tried : rung.tried) is_tuned[tried.run] = false;
     for (const std::string& run : rung.runs) {
@@ -225,11 +272,84 @@ Observations ladder_observations(const study::Journal& journal) {
   return observations;
 }
 
+Observations chosen_observations(const study::Journal& journal, const std::string& flops_convention,
+                                 bool every_curve) {
+  Observations all = ladder_observations(journal, flops_convention);
+  if (!journal.fact(kPlanFact)) return all;
+  const LadderPlan plan = stored_plan(journal);
+  std::set<std::string> chosen;
+  for (const RungOutcome& rung : ladder_state(plan, records_in(journal)).rungs) {
+    chosen.insert(rung.runs.begin(), rung.runs.end());
+  }
+  Observations kept;
+  kept.left_out = all.left_out;
+  for (Observation& row : all.rows) {
+    if (!every_curve && row.arm != plan.ladder.curve) {
+      kept.left_out.push_back({row.name, "of another curve; --where arm=" + row.arm + " takes it"});
+    } else if (chosen.count(row.name) == 0) {
+      kept.left_out.push_back({row.name, "at a learning rate that its size did not get"});
+    } else {
+      kept.rows.push_back(std::move(row));
+    }
+  }
+  return kept;
+}
+
+Observations ladder_optima(const study::Journal& journal, const std::string& flops_convention) {
+  const LadderPlan plan = stored_plan(journal);
+  std::map<std::string, const Observation*> rows;
+  const Observations all = ladder_observations(journal, flops_convention);
+  for (const Observation& row : all.rows) rows[row.name] = &row;
+  Observations optima;
+  for (const RungOutcome& rung : ladder_state(plan, records_in(journal)).rungs) {
+    if (!rung.base_rung.empty()) continue;
+    const auto run = rung.runs.empty() ? rows.end() : rows.find(rung.runs.front());
+    if (rung.rate_status != rate_status::kTuned || run == rows.end()) {
+      optima.left_out.push_back(
+          {rung.name, rung.rate_note.empty() ? "has no tuned learning rate" : rung.rate_note});
+      continue;
+    }
+    Observation row = *run->second;
+    row.name = rung.name;
+    row.seed.reset();
+    row.learning_rate = row.loss = *rung.optimal_learning_rate;
+    row.loss_unit = "learning rate";
+    optima.rows.push_back(std::move(row));
+  }
+  return optima;
+}
+
+std::optional<LawFit> fit_ladder_rates(const study::Journal& journal) {
+  const Observations optima = ladder_optima(journal);
+  try {
+    return fit_law(optima.rows, {.law = "rate_n"});
+  } catch (const Error&) {
+    return std::nullopt;  // too few tuned sizes: outcome_table says of each size how it got its
+                          // rate
+  }
+}
+
+std::vector<GainVerdict> judge_ladder(study::Journal& journal) {
+  const std::vector<Observation> rows = ladder_observations(journal).rows;
+  const std::string base = stored_plan(journal).ladder.curve;
+  std::vector<GainVerdict> verdicts;
+  for (const std::string& arm : arms_of(rows)) {
+    if (arm == base || arm.empty()) continue;
+    try {
+      verdicts.push_back(compare_arms(rows, base, arm));
+    } catch (const Error& error) {
+      journal.add_event("gain_failed", arm + " against " + base + ": " + error.what());
+    }
+  }
+  journal.set_fact(kGainsFact, list_of(verdicts));
+  return verdicts;
+}
+
 LawFit fit_ladder(study::Journal& journal, const FitOptions& options) {
   const LadderPlan plan = stored_plan(journal);
   const LadderState state = ladder_state(plan, records_in(journal));
   LawFit fit;
-  if (const auto stored = journal.fact(kForecastFact)) {
+  if (const auto stored = present(journal, kForecastFact)) {
     fit = base::from_trusted_json<LawFit>(*stored);
   } else {
     fit = make_forecast(plan, state, journal, options);

@@ -15,6 +15,10 @@ std::string variable_name(Variable variable) {
       return "C";
     case Variable::kUniqueTokens:
       return "U";
+    case Variable::kLearningRate:
+      return "lr";
+    case Variable::kBatchTokens:
+      return "B";
   }
   return "";
 }
@@ -29,6 +33,10 @@ double value_of(const Point& point, Variable variable) {
       return point.flops;
     case Variable::kUniqueTokens:
       return point.unique_tokens;
+    case Variable::kLearningRate:
+      return point.learning_rate;
+    case Variable::kBatchTokens:
+      return point.batch_tokens;
   }
   return 0;
 }

@@ -27,11 +27,15 @@ struct Point {
   double flops = 0;
   /// U, different tokens among D; D where nothing was repeated.
   double unique_tokens = 0;
+  /// Peak.
+  double learning_rate = 0;
+  /// B, tokens per optimizer step.
+  double batch_tokens = 0;
 };
 
-enum class Variable { kParameters, kTokens, kFlops, kUniqueTokens };
+enum class Variable { kParameters, kTokens, kFlops, kUniqueTokens, kLearningRate, kBatchTokens };
 
-/// "N", "D", "C", "U".
+/// "N", "D", "C", "U", "lr", "B".
 std::string variable_name(Variable variable);
 double value_of(const Point& point, Variable variable);
 
@@ -65,7 +69,8 @@ struct Law {
   static constexpr int kMaximumExponents = 6;
 
   std::vector<Variable> variables;
-  /// What it describes: nullopt for the loss, else a variable (the best size for a budget).
+  /// What it describes: nullopt for the loss, else the variable whose best value it is (the size
+  /// for a budget, the learning rate of a size).
   std::optional<Variable> response = std::nullopt;
   /// One for each term, in order.
   std::vector<Coefficient> coefficients;

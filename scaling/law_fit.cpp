@@ -8,6 +8,7 @@
 #include "scaling/gate.h"
 #include "scaling/identifiability.h"
 #include "scaling/optimum.h"
+#include "scaling/row_noise.h"
 
 namespace windtunnel::scaling {
 
@@ -73,9 +74,12 @@ Diagnostics diagnostics_of(const Target& target, const Search& found, const Nois
   Diagnostics result;
   result.objective = found.best.objective;
   int quadratic = 0;
-  for (const double r : residuals(target, found.best)) {
-    result.residual_sum_of_squares += r * r;
-    if (target.huber_delta && std::abs(r) <= *target.huber_delta) ++quadratic;
+  const std::vector<double> off = residuals(target, found.best);
+  for (size_t i = 0; i < off.size(); ++i) {
+    result.residual_sum_of_squares += off[i] * off[i];
+    if (target.huber_delta && std::abs(target.rows[i].weight * off[i]) <= *target.huber_delta) {
+      ++quadratic;
+    }
   }
   if (target.huber_delta) result.rows_in_quadratic_zone = quadratic;
   result.noise_of_one_run = noise.one_run;
@@ -310,8 +314,9 @@ LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
                const std::vector<Wanted>& wanted) {
   base::require_valid(base::to_json(options), base::schema_of<FitOptions>(), "fit options");
   require_fittable(rows, options.law);
-  const Target target = target_of(rows, options);
+  Target target = target_of(rows, options);
   const Law& law = *target.law;
+  const RowNoise row_noise = weigh_rows(target, rows, options);
   const Search found = search(target, options.starts);
   const Minimum& best = found.best;
   const Objective objective(target);
@@ -326,13 +331,14 @@ LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
   fit.data_fingerprint = rows.front().data_fingerprint;
   fit.parameters = named(law, best);
   fit.diagnostics = diagnostics_of(target, found, noise);
+  fit.row_noise = row_noise;
   fit.rows.assign(rows.begin(),
                   rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), kRowsKept)));
   fit.intervals.profile = profiles_of(law, objective, best, noise);
   if (options.bootstrap > 0) add_bootstrap(target, best, fit);
   fit.verdict = identifiability(target, best, noise, fit.intervals.profile, fit.diagnostics);
   add_search_warnings(fit);
-  if (options.gate) fit.gate = run_gate(rows, options);
+  if (options.gate) fit.gate = run_gate(rows, options, row_noise);
   for (const Wanted& item : wanted) {
     fit.forecasts.push_back(forecast(target, objective, best, noise, fit, item));
   }

@@ -26,6 +26,7 @@ struct FitOptions {
   int bootstrap = 0;
   int64_t seed = 1;
   std::optional<double> noise_floor;
+  std::string weights = "noise";
   bool gate = false;
 
   template <class Self, class Visitor>
@@ -48,6 +49,10 @@ struct FitOptions {
           {.help = "known standard deviation of one run, in the unit of the residual; the fit is "
                    "never believed to be quieter",
            .minimum = 0});
+    visit("weights", self.weights,
+          {.help = "of the rows: by their noise where all have a standard error (row_noise.h), or "
+                   "alike",
+           .choices = {"noise", "none"}});
     visit("gate", self.gate, {.help = "test the law on its own larger rows first; see gate.h"});
   }
 };
@@ -97,6 +102,29 @@ struct Intervals {
   }
 };
 
+/// What the rows' weights rest on; row_noise.h. In the unit of the residual.
+struct RowNoise {
+  bool is_used = false;
+  /// Why not; "" if they are.
+  std::string reason;
+  /// Standard deviation between runs beyond the error of their evaluation; null: not used.
+  std::optional<double> between_runs;
+  bool is_given = false;
+  /// Standard deviations of the quietest and the noisiest row.
+  std::optional<double> smallest;
+  std::optional<double> largest;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("is_used", self.is_used, {.help = "rows are weighted by their noise"});
+    visit("reason", self.reason, {.help = "why they are not"});
+    visit("between_runs", self.between_runs, {.help = "sd beyond the error of evaluation"});
+    visit("is_given", self.is_given, {.help = "between_runs is known, not estimated"});
+    visit("smallest", self.smallest, {.help = "sd of the quietest row"});
+    visit("largest", self.largest, {.help = "sd of the noisiest row"});
+  }
+};
+
 /// Everything needed to judge whether the minimum is one.
 struct Diagnostics {
   double objective = 0;
@@ -134,7 +162,8 @@ struct Diagnostics {
           {.help = "standard deviation, in the unit of the residual"});
     visit("rows", self.rows, {.help = "fitted"});
     visit("degrees_of_freedom", self.degrees_of_freedom, {.help = "rows minus parameters"});
-    visit("distinct_points", self.distinct_points, {.help = "different values of the law's variables"});
+    visit("distinct_points", self.distinct_points,
+          {.help = "different values of the law's variables"});
     visit("decades", self.decades, {.help = "range of the first variable"});
     visit("sizes", self.sizes, {.help = "different N, to 1 %; null: the law does not read N"});
     visit("size_range", self.size_range, {.help = "largest over smallest N"});
@@ -318,6 +347,7 @@ struct LawFit {
   Intervals intervals;
   Verdict verdict;
   Diagnostics diagnostics;
+  RowNoise row_noise;
   /// At most kRowsKept of them; diagnostics.rows says how many there were.
   std::vector<Observation> rows;
   std::string data_fingerprint;
@@ -345,6 +375,7 @@ struct LawFit {
     visit("intervals", self.intervals, {.help = "of the parameters"});
     visit("verdict", self.verdict, {.help = "what the rows identify"});
     visit("diagnostics", self.diagnostics, {.help = "of the search"});
+    visit("row_noise", self.row_noise, {.help = "behind the rows' weights"});
     visit("rows", self.rows, {.help = "that were fitted"});
     visit("data_fingerprint", self.data_fingerprint, {.help = "of the rows' data"});
     visit("left_out", self.left_out, {.help = "runs in no fit, and why"});
@@ -384,7 +415,8 @@ LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
 void score_forecasts(LawFit& fit, const std::vector<Observation>& rows,
                      const std::map<std::string, std::string>& forecast_of);
 
-/// What a fit minimises for these rows. The law is borrowed from the registry.
+/// What a fit minimises for these rows, all of one weight (row_noise.h gives them others). The law
+/// is borrowed from the registry.
 Target target_of(const std::vector<Observation>& rows, const FitOptions& options);
 
 /// A paragraph with everything that somebody needs to repeat the fit, by the survey of Li et al.

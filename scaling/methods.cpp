@@ -2,7 +2,7 @@
 // missing in most published fits.
 
 #include "base/text.h"
-#include "scaling/law_fit.h"
+#include "scaling/row_noise.h"
 
 namespace windtunnel::scaling {
 namespace {
@@ -33,19 +33,22 @@ std::string methods_paragraph(const LawFit& fit) {
   if (!fit.left_out.empty()) {
     text += " (" + std::to_string(fit.left_out.size()) + " left out, listed with reasons)";
   }
-  text += "; loss in " + fit.loss_unit + ", C " +
+  const auto& response = law_named(fit.law).entry.response;
+  text += "; " + (response ? variable_name(*response) + "*" : std::string("loss")) + " in " +
+          fit.loss_unit + ", C " +
           (fit.flops_convention == convention::kAsGiven ? fit.flops_convention
                                                         : "counted as " + fit.flops_convention) +
           "; " + known_or(finished, kept, "schedule finished") + ", " +
           known_or(tuned, kept, "learning rate tuned") + ", " +
           known_or(errors, kept, "evaluation error known") + ". ";
-  const std::string residual = options.on == "log" ? "ln L" : "L";
+  const std::string described = response ? variable_name(*response) + "*" : "L";
+  const std::string residual = options.on == "log" ? "ln " + described : described;
   text += options.objective == "huber"
               ? "Sum of Huber losses, delta " + format_number(options.huber_delta) +
                     ", of the residuals of " + residual
               : "Half the sum of squared residuals of " + residual;
   text +=
-      ", rows weighted alike. Coefficients as logarithms, exponents positive; " +
+      ", " + row_noise_text(fit.row_noise) + ". Coefficients as logarithms, exponents positive; " +
       std::to_string(d.starts) +
       " starts from variable projection over a grid of exponents, each by Newton's method "
       "with analytic derivatives; the best restarted and checked by Ceres (Levenberg-Marquardt, "

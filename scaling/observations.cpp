@@ -17,8 +17,8 @@ namespace {
 using base::Error;
 
 const std::vector<std::string> kKeys = {
-    "name", "run",  "N",  "N_total", "N_no_embed", "D",  "D_unique", "C",       "counted",
-    "L",    "unit", "se", "seed",    "data",       "lr", "tuned",    "finished"};
+    "name",    "run", "arm",  "size", "N",    "N_total", "N_no_embed", "D", "D_unique", "C",
+    "counted", "L",   "unit", "se",   "seed", "data",    "lr",         "B", "tuned",    "finished"};
 
 /// Rows must agree in one text property; the message lists the rows behind each value.
 void require_one(const std::vector<Observation>& rows, const std::string& what,
@@ -55,8 +55,12 @@ std::string some_of(const std::vector<std::string>& names) {
 
 Point point_of(const Observation& row) {
   const double tokens = row.tokens.value_or(0);
-  return {row.parameters_active.value_or(0), tokens, row.flops.value_or(0),
-          row.unique_tokens.value_or(tokens)};
+  return {row.parameters_active.value_or(0),
+          tokens,
+          row.flops.value_or(0),
+          row.unique_tokens.value_or(tokens),
+          row.learning_rate.value_or(0),
+          row.batch_tokens.value_or(0)};
 }
 
 Observations observations_from_records(const std::vector<study::RunRecord>& records,
@@ -168,6 +172,8 @@ Observation observation_of(const TableFile& table, const MappedTable& mapped, si
   row.name = mapped.text(r, "name");
   if (row.name.empty()) row.name = table.row_name(r);
   row.run = mapped.text(r, "run");
+  row.arm = mapped.text(r, "arm");
+  row.size = mapped.text(r, "size");
   row.parameters_active = mapped.number(r, "N");
   row.parameters_total = mapped.number(r, "N_total");
   row.parameters_no_embedding = mapped.number(r, "N_no_embed");
@@ -188,6 +194,7 @@ Observation observation_of(const TableFile& table, const MappedTable& mapped, si
   if (const auto seed = mapped.number(r, "seed")) row.seed = static_cast<int64_t>(*seed);
   row.data_fingerprint = mapped.text(r, "data");
   row.learning_rate = mapped.number(r, "lr");
+  row.batch_tokens = mapped.number(r, "B");
   row.learning_rate_tuned = mapped.flag(r, "tuned");
   row.schedule_finished = mapped.flag(r, "finished");
   return row;
@@ -234,6 +241,8 @@ std::string text_of(const Observation& row, const std::string& key) {
   };
   if (key == "name") return row.name;
   if (key == "run") return row.run;
+  if (key == "arm") return row.arm;
+  if (key == "size") return row.size;
   if (key == "N") return number(row.parameters_active);
   if (key == "N_total") return number(row.parameters_total);
   if (key == "N_no_embed") return number(row.parameters_no_embedding);
@@ -247,6 +256,7 @@ std::string text_of(const Observation& row, const std::string& key) {
   if (key == "seed") return row.seed ? std::to_string(*row.seed) : "";
   if (key == "data") return row.data_fingerprint;
   if (key == "lr") return number(row.learning_rate);
+  if (key == "B") return number(row.batch_tokens);
   const auto flag = [](const std::optional<bool>& value) {
     return value ? (*value ? "true" : "false") : "";
   };
@@ -307,8 +317,8 @@ void require_no_run_twice(const std::vector<Observation>& rows) {
                 " are the same run; keep one of them, or the fit counts it twice");
   };
   const auto place = [](const Observation& row) {
-    return std::make_tuple(row.loss, row.parameters_active.value_or(0), row.tokens.value_or(0),
-                           row.flops.value_or(0), row.seed.value_or(-1),
+    return std::make_tuple(row.arm, row.loss, row.parameters_active.value_or(0),
+                           row.tokens.value_or(0), row.flops.value_or(0), row.seed.value_or(-1),
                            row.learning_rate.value_or(0));
   };
   std::vector<size_t> order(rows.size());
@@ -358,8 +368,7 @@ void require_spread(const std::vector<Observation>& rows, const std::string& law
 
 }  // namespace
 
-void require_fittable(const std::vector<Observation>& rows, const std::string& law_name) {
-  const Law& law = law_named(law_name).entry;
+void require_comparable(const std::vector<Observation>& rows) {
   if (rows.empty()) throw Error("there are no rows to fit");
   require_one(rows, "units of the loss", "convert them to one",
               [](const auto& row) { return row.loss_unit; });
@@ -367,7 +376,11 @@ void require_fittable(const std::vector<Observation>& rows, const std::string& l
               [](const auto& row) { return row.flops_convention; });
   require_one(rows, "data sets", "fit runs on the same data apart from the others",
               [](const auto& row) { return row.data_fingerprint; });
+}
 
+void require_fittable(const std::vector<Observation>& rows, const std::string& law_name) {
+  const Law& law = law_named(law_name).entry;
+  require_comparable(rows);
   std::vector<std::array<double, 4>> points;
   points.reserve(rows.size());
   bool all_equal = true;

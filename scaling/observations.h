@@ -32,6 +32,10 @@ struct Observation {
   std::string name;
   /// The run, where several rows are checkpoints of one; empty: the row is a run of its own.
   std::string run;
+  /// What is compared with other rows of the same size, e.g. the recipe; empty: nothing is.
+  std::string arm;
+  /// Name of the size that the arms share; empty: sizes are known by N and D.
+  std::string size;
   std::optional<double> parameters_active;
   std::optional<double> parameters_total;
   std::optional<double> parameters_no_embedding;
@@ -47,11 +51,14 @@ struct Observation {
   std::optional<bool> schedule_finished;
   std::optional<bool> learning_rate_tuned;
   std::optional<double> learning_rate;
+  std::optional<double> batch_tokens;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
     visit("name", self.name, {.help = "run id, or the row of the file"});
     visit("run", self.run, {.help = "the run, where rows are its checkpoints"});
+    visit("arm", self.arm, {.help = "what is compared with other rows of its size"});
+    visit("size", self.size, {.help = "name of the size"});
     visit("parameters_active", self.parameters_active, {.help = "N, used by one token"});
     visit("parameters_total", self.parameters_total, {.help = "all weights"});
     visit("parameters_no_embedding", self.parameters_no_embedding,
@@ -68,6 +75,7 @@ struct Observation {
     visit("schedule_finished", self.schedule_finished, {.help = "learning rate ran to its end"});
     visit("learning_rate_tuned", self.learning_rate_tuned, {.help = "for this size"});
     visit("learning_rate", self.learning_rate, {.help = "peak"});
+    visit("batch_tokens", self.batch_tokens, {.help = "B, tokens per optimizer step"});
   }
 };
 
@@ -116,9 +124,10 @@ struct Observations {
 Observations observations_from_records(const std::vector<study::RunRecord>& records,
                                        const std::string& flops_convention = convention::kSixND);
 
-/// Which column holds what. Keys: name, run (where rows are checkpoints of one), N, N_total,
-/// N_no_embed, D, D_unique, C, counted (how C was), L, unit (of L), se, seed, data, lr, tuned and
-/// finished (true, false, 1 or 0). D is C / (6 N) where the map has C and N and no D.
+/// Which column holds what. Keys: name, run (where rows are checkpoints of one), arm and size (what
+/// is compared, and where), N, N_total, N_no_embed, D, D_unique, C, counted (how C was), L, unit
+/// (of L), se, seed, data, lr, B (tokens per step), tuned and finished (true, false, 1 or 0). D is
+/// C / (6 N) where the map has C and N and no D.
 struct ColumnMap {
   std::map<std::string, std::string> columns;
 
@@ -143,6 +152,10 @@ struct ImportOptions {
 /// Errors: Error naming the file and the row, for an empty file, an absent column (with the columns
 /// there are), or a cell that is no number.
 Observations read_observations(const std::filesystem::path& file, const ImportOptions& options);
+
+/// Throws Error, with the rows behind each value, unless `rows` have one unit of the loss, one way
+/// of counting FLOPs and one data set.
+void require_comparable(const std::vector<Observation>& rows);
 
 /// Throws Error unless `rows` can be fitted with `law`: one unit, one convention, one data set;
 /// every variable of the law present; values finite and positive; no run twice; C within a factor

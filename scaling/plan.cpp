@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "scaling/optimum.h"
+#include "scaling/row_noise.h"
 
 namespace windtunnel::scaling {
 namespace {
@@ -52,7 +53,8 @@ Interval interval_of(std::vector<double> values, double confidence) {
   return {quantile_of(values, (1 - confidence) / 2), quantile_of(values, (1 + confidence) / 2)};
 }
 
-std::vector<NextRung> next_rungs(const LawFit& fit, const Minimum& best, const Point& wanted) {
+std::vector<NextRung> next_rungs(const LawFit& fit, const Minimum& best, const Point& wanted,
+                                 const std::vector<double>& ratios) {
   const double noise = std::max(fit.diagnostics.noise_of_one_run, 1e-9);
   const long size = static_cast<long>(law_named(fit.law).entry.parameter_count());
   Eigen::MatrixXd information = Eigen::MatrixXd::Zero(size, size);
@@ -69,7 +71,7 @@ std::vector<NextRung> next_rungs(const LawFit& fit, const Minimum& best, const P
   const double variance = target.dot(covariance * target);
   std::vector<NextRung> rungs;
   for (const double budget : {0.25, 0.5, 1.0, 2.0, 4.0}) {
-    for (const double ratio : {5.0, 10.0, 20.0, 40.0, 80.0, 160.0}) {
+    for (const double ratio : ratios) {
       NextRung rung;
       rung.flops = budget * largest;
       rung.tokens_per_parameter = ratio;
@@ -91,16 +93,79 @@ std::vector<NextRung> next_rungs(const LawFit& fit, const Minimum& best, const P
     return for_a_flop(a) > for_a_flop(b);
   });
   rungs.resize(std::min(rungs.size(), kRungsShown));
+  for (NextRung& rung : rungs) {
+    rung.interval = forecast_at(fit, point_at(rung.parameters, rung.tokens)).interval;
+  }
   return rungs;
 }
 
+/// Tokens per parameter of rows along one ratio; nullopt if they have several or no N and D.
+std::optional<double> one_ratio(const LawFit& fit) {
+  constexpr double kOneRatio = 1.05;
+  double low = INFINITY, high = 0;
+  for (const Observation& row : fit.rows) {
+    if (!row.tokens || !row.parameters_active) return std::nullopt;
+    low = std::min(low, *row.tokens / *row.parameters_active);
+    high = std::max(high, *row.tokens / *row.parameters_active);
+  }
+  if (!(high > 0) || high > kOneRatio * low) return std::nullopt;
+  return std::sqrt(low * high);
+}
+
+void add_bounds(const LawFit& fit, ComputePlan& plan) {
+  double largest = 0;
+  for (const Observation& row : fit.rows) largest = std::max(largest, compute_of(point_of(row)));
+  if (plan.flops > largest * std::max(1.0, fit.gate.tested_ratio)) {
+    plan.warnings.push_back("C = " + format_number(plan.flops, 3) + " is " +
+                            format_number(plan.flops / largest, 3) +
+                            " times the largest fitted; hold-outs tested the law up to " +
+                            format_number(std::max(1.0, fit.gate.tested_ratio), 3) + " times");
+  }
+  for (const auto& [name, verdict] : fit.verdict.parameters) {
+    if (verdict.verdict != identified::kRefused) continue;
+    plan.warnings.push_back(name + " is not identified: " + base::join(verdict.reasons, "; "));
+  }
+}
+
+/// For a law of C alone.
+ComputePlan plan_along(const LawFit& fit, const Minimum& best, double ratio, double flops) {
+  ComputePlan plan;
+  plan.flops = flops;
+  plan.tokens_per_parameter = ratio;
+  plan.parameters = std::sqrt(flops / (6 * ratio));
+  plan.tokens = ratio * plan.parameters;
+  const PointForecast forecast = forecast_at(fit, point_at(plan.parameters, plan.tokens));
+  plan.loss = forecast.predicted;
+  plan.loss_interval = forecast.interval;
+  plan.next_rungs = next_rungs(fit, best, point_at(plan.parameters, plan.tokens), {ratio});
+  add_bounds(fit, plan);
+  plan.warnings.push_back("law " + fit.law + " knows no best size: N and D follow the " +
+                          format_number(ratio, 3) +
+                          " tokens per parameter of its rows, and the loss's interval is that of "
+                          "one new run; fit loss_nd to runs at several ratios for N*");
+  return plan;
+}
+
 }  // namespace
+
+PointForecast forecast_at(const LawFit& fit, const Point& point) {
+  Target target = target_of(fit.rows, fit.options);
+  if (fit.row_noise.is_used) weigh_rows(target, fit.rows, *fit.row_noise.between_runs);
+  const Objective objective(target);
+  Minimum best = minimum_of(fit);
+  best.objective = objective.at(best);
+  const Noise noise = noise_of(objective, best, fit.options.confidence, fit.options.noise_floor);
+  return {predict(*target.law, best.coefficients, best.exponents, point),
+          forecast_interval(objective, best, noise, point)};
+}
 
 ComputePlan plan_compute(const LawFit& fit, double flops) {
   const Minimum best = minimum_of(fit);
   const Law& law = law_named(fit.law).entry;
   const auto optimum = optimum_of(law, best.coefficients, best.exponents);
   if (!optimum) {
+    const auto ratio = law.response ? std::nullopt : one_ratio(fit);
+    if (ratio) return plan_along(fit, best, *ratio, flops);
     throw Error("law " + fit.law + " has no best size for a budget; fit loss_nd or overtrain_nm");
   }
   ComputePlan plan;
@@ -139,22 +204,11 @@ ComputePlan plan_compute(const LawFit& fit, double flops) {
     choice.loss_lost_interval = interval_of(lost[f], confidence);
     plan.wrong_choices.push_back(choice);
   }
-  plan.next_rungs = next_rungs(fit, best, point_at(plan.parameters, plan.tokens));
-
-  double largest = 0;
-  for (const Observation& row : fit.rows) largest = std::max(largest, compute_of(point_of(row)));
-  if (flops > largest * std::max(1.0, fit.gate.tested_ratio)) {
-    plan.warnings.push_back("C = " + format_number(flops, 3) + " is " +
-                            format_number(flops / largest, 3) +
-                            " times the largest fitted; hold-outs tested the law up to " +
-                            format_number(std::max(1.0, fit.gate.tested_ratio), 3) + " times");
-  }
+  plan.next_rungs =
+      next_rungs(fit, best, point_at(plan.parameters, plan.tokens), {5, 10, 20, 40, 80, 160});
+  add_bounds(fit, plan);
   if (fit.draws.empty()) {
     plan.warnings.push_back("the fit has no bootstrap draws, so nothing here has an interval");
-  }
-  for (const auto& [name, verdict] : fit.verdict.parameters) {
-    if (verdict.verdict != identified::kRefused) continue;
-    plan.warnings.push_back(name + " is not identified: " + base::join(verdict.reasons, "; "));
   }
   return plan;
 }
@@ -168,9 +222,11 @@ std::string plan_text(const ComputePlan& plan) {
     return " [" + text(*ends.low) + ", " + text(*ends.high) + "]";
   };
   std::string text = "for C = " + format_number(plan.flops, 4) + " (6ND)\n";
-  text += "N*   " + base::format_count(plan.parameters) + interval(plan.parameters_interval, true) +
-          "\n";
-  text += "D*   " + base::format_count(plan.tokens) + interval(plan.tokens_interval, true) + "\n";
+  const bool has_optimum = !plan.wrong_choices.empty();
+  text += (has_optimum ? "N*   " : "N    ") + base::format_count(plan.parameters) +
+          interval(plan.parameters_interval, true) + "\n";
+  text += (has_optimum ? "D*   " : "D    ") + base::format_count(plan.tokens) +
+          interval(plan.tokens_interval, true) + "\n";
   text += "D/N  " + format_number(plan.tokens_per_parameter, 4) + "\n";
   text += "loss " + format_number(plan.loss, 5) + interval(plan.loss_interval, false) + "\n\n";
   std::vector<std::vector<std::string>> wrong = {
@@ -181,22 +237,17 @@ std::string plan_text(const ComputePlan& plan) {
                      format_number(choice.loss_lost, 3),
                      interval(choice.loss_lost_interval, false)});
   }
-  text += base::format_table(wrong) + "\nnext rungs, the one that tells most for a FLOP first\n";
+  if (has_optimum) text += base::format_table(wrong) + "\n";
+  text += "next rungs, the one that tells most for a FLOP first\n";
   std::vector<std::vector<std::string>> rungs = {
-      {"N", "D", "D/N", "C", "predicted", "sd of the forecast", "with it"}};
+      {"N", "D", "D/N", "C", "predicted", "one run in", "sd of the forecast", "with it"}};
   for (const NextRung& rung : plan.next_rungs) {
     rungs.push_back({base::format_count(rung.parameters), base::format_count(rung.tokens),
                      format_number(rung.tokens_per_parameter, 3), format_number(rung.flops, 3),
-                     format_number(rung.predicted, 5), format_number(rung.sd_now, 3),
-                     format_number(rung.sd_after, 3)});
+                     format_number(rung.predicted, 5), interval(rung.interval, false),
+                     format_number(rung.sd_now, 3), format_number(rung.sd_after, 3)});
   }
   text += base::format_table(rungs);
-  if (!plan.next_rungs.empty()) {
-    const NextRung& first = plan.next_rungs.front();
-    text += "as a ladder: tokens_per_parameter: " + format_number(first.tokens_per_parameter, 3) +
-            ", a rung of about " + base::format_count(first.parameters) +
-            " active parameters (windtunnel census tells the width)\n";
-  }
   for (const std::string& warning : plan.warnings) text += "warning: " + warning + "\n";
   return text;
 }

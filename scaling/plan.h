@@ -32,6 +32,7 @@ struct NextRung {
   double flops = 0;
   double tokens_per_parameter = 0;
   double predicted = 0;
+  Interval interval;
   /// Standard deviation of the law's forecast for the budget, now and with this run.
   double sd_now = 0;
   double sd_after = 0;
@@ -43,6 +44,7 @@ struct NextRung {
     visit("flops", self.flops, {.help = "C = 6ND"});
     visit("tokens_per_parameter", self.tokens_per_parameter, {.help = "D / N"});
     visit("predicted", self.predicted, {.help = "loss, to be scored against the run"});
+    visit("interval", self.interval, {.help = "of the loss of one new run there"});
     visit("sd_now", self.sd_now, {.help = "of the forecast for the budget, unit of the residual"});
     visit("sd_after", self.sd_after, {.help = "with this run"});
   }
@@ -81,9 +83,18 @@ struct ComputePlan {
 /// Intervals come from the fit's bootstrap draws; without draws their ends are null and a warning
 /// says so. The next rungs are judged to first order (the law's Jacobian at the rows), on a grid of
 /// budgets up to four times the largest and tokens per parameter from 5 to 160; a run is taken to
-/// cost GPU-seconds in proportion to its FLOPs.
-/// Errors: Error if the law has no closed-form optimum, or a parameter that it needs is refused.
+/// cost GPU-seconds in proportion to its FLOPs. A law of C alone has no best size: N and D then
+/// follow the one ratio of tokens to parameters that its rows have, and nothing is said about
+/// another.
+/// Errors: Error if the law has neither a closed-form optimum nor rows along one ratio.
 ComputePlan plan_compute(const LawFit& fit, double flops);
+
+/// The loss of a fitted law at a point, and the interval of one new run there.
+struct PointForecast {
+  double predicted = 0;
+  Interval interval;
+};
+PointForecast forecast_at(const LawFit& fit, const Point& point);
 
 /// For people.
 std::string plan_text(const ComputePlan& plan);

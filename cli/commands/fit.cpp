@@ -29,6 +29,8 @@ struct Options {
   int holdout_top = 0;
   std::string approach;
   double confidence = 0.95;
+  std::optional<double> noise;
+  std::string weights = "noise";
   std::string figures;
   bool no_gate = false;
   bool json = false;
@@ -51,6 +53,8 @@ scaling::FitOptions fit_options(const Options& options, size_t rows) {
           .starts = options.starts,
           .confidence = options.confidence,
           .bootstrap = draws,
+          .noise_floor = options.noise,
+          .weights = options.weights,
           .gate = !options.no_gate};
 }
 
@@ -160,6 +164,15 @@ Action setup(CLI::App& app) {
   app.add_option("--approach", options->approach,
                  "also find the best size for a budget by approach 1, 2, 3 or all");
   app.add_option("--confidence", options->confidence, "of all intervals")->capture_default_str();
+  app.add_option("--noise", options->noise,
+                 "known standard deviation of one run, in the unit of the residual (relative, with "
+                 "--on log); the fit is never believed to be quieter")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--weights", options->weights,
+                 "of the rows: noise (their standard errors, where --map se=COLUMN gives all of "
+                 "them, and what runs differ by) or none (all alike)")
+      ->check(CLI::IsMember({"noise", "none"}))
+      ->capture_default_str();
   app.add_option("--figures", options->figures, "folder to write figures to (SVG, PNG, PDF)");
   app.add_flag("--no-gate", options->no_gate, "do not test the law on its own larger rows");
   add_json_flag(app, options->json);

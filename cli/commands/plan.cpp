@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "cli/command.h"
 #include "cli/places.h"
+#include "scaling/next_rung.h"
 #include "study/journal.h"
 
 namespace windtunnel::cli {
@@ -12,23 +13,12 @@ namespace {
 
 struct Options {
   std::string fit;
-  double compute = 0;
+  std::optional<double> compute;
   bool json = false;
+  bool dry_run = false;
 };
 
-/// A file that `fit --json` wrote, or a study whose ladder was fitted.
-scaling::LawFit read_fit(const std::string& text) {
-  base::Json json;
-  if (std::filesystem::is_regular_file(text)) {
-    json = base::read_json(text);
-  } else {
-    const study::Journal journal(find_study(text) / "journal.db", /*read_only=*/true);
-    const auto fact = journal.fact("fit");
-    if (!fact) {
-      throw base::UsageError("study '" + text + "' has no fit; run windtunnel ladder first");
-    }
-    json = *fact;
-  }
+scaling::LawFit read_fit(const base::Json& json, const std::string& text) {
   if (!json.is_object() || !json.contains("law") || !json.contains("parameters")) {
     throw base::UsageError(text + " is no fit; write one with windtunnel fit DATA --json > " +
                            "fit.json");
@@ -36,32 +26,93 @@ scaling::LawFit read_fit(const std::string& text) {
   return base::from_trusted_json<scaling::LawFit>(json);
 }
 
-int plan(const Options& options) {
-  const scaling::ComputePlan result = scaling::plan_compute(read_fit(options.fit), options.compute);
+void require_compute(const Options& options) {
+  if (options.compute) return;
+  throw base::UsageError("--compute says for which budget, in FLOPs (6ND)");
+}
+
+int plan_from_file(const Options& options) {
+  require_compute(options);
+  const scaling::ComputePlan result =
+      scaling::plan_compute(read_fit(base::read_json(options.fit), options.fit), *options.compute);
   if (options.json) {
     print(base::to_json(result));
   } else {
-    print(scaling::plan_text(result));
+    print(scaling::plan_text(result) +
+          "a ladder entry needs a model: plan from the study whose ladder was fitted\n");
+  }
+  return base::kExitDone;
+}
+
+std::string entry_text(const scaling::NextLadder& next, const std::string& study) {
+  return "\nthe next rung is " + next.rung.name + "; this in place of the program's ladder, then " +
+         "windtunnel ladder PROGRAM --study " + study + ", trains what is missing:\n\n" +
+         scaling::ladder_yaml(next.ladder);
+}
+
+int plan_from_study(const Options& options) {
+  const std::filesystem::path file = find_study(options.fit) / "journal.db";
+  study::Journal journal(file, /*read_only=*/!options.compute || options.dry_run);
+  std::string text;
+  base::Json json = base::Json::object();
+  if (options.compute) {
+    const auto fact = journal.fact("fit");
+    if (!fact) {
+      throw base::UsageError("study '" + options.fit + "' has no fit; run windtunnel ladder first");
+    }
+    const scaling::LawFit fit = read_fit(*fact, options.fit);
+    const scaling::ComputePlan result = scaling::plan_compute(fit, *options.compute);
+    json = base::to_json(result);
+    text = scaling::plan_text(result);
+    const auto ladder =
+        base::from_trusted_json<scaling::LadderPlan>(journal.fact("ladder.plan").value());
+    if (const auto next = scaling::next_ladder(ladder, result.next_rungs)) {
+      const scaling::RungForecast forecast = scaling::forecast_rung(fit, next->rung);
+      if (!options.dry_run) scaling::store_rung_forecast(journal, forecast);
+      json["ladder"] = base::to_json(next->ladder);
+      json["next_rung"] = base::to_json(forecast);
+      text += entry_text(*next, file.parent_path().string()) + "\n";
+    } else {
+      text += "the study's ladder can take none of these rungs by its width alone\n";
+    }
+  }
+  const std::vector<scaling::RungForecast> forecasts = scaling::rung_forecasts(journal);
+  json["forecasts"] = base::Json::array();
+  for (const scaling::RungForecast& forecast : forecasts) {
+    json["forecasts"].push_back(base::to_json(forecast));
+  }
+  text += scaling::rung_forecasts_text(forecasts);
+  if (text.empty()) require_compute(options);
+  if (options.json) {
+    print(json);
+  } else {
+    print(text);
   }
   return base::kExitDone;
 }
 
 Action setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("fit", options->fit, "file of windtunnel fit --json, or a study with a fit")
+  app.add_option("fit", options->fit, "a study with a fitted ladder, or a file of fit --json")
       ->required();
-  app.add_option("--compute", options->compute, "the budget, in FLOPs (6ND)")
-      ->required()
+  app.add_option("--compute", options->compute,
+                 "the budget, in FLOPs (6ND); of a study, without it: how the rungs planned before "
+                 "came out")
       ->check(CLI::PositiveNumber);
   add_json_flag(app, options->json);
-  return [options] { return plan(*options); };
+  add_dry_run_flag(app, options->dry_run);
+  return [options] {
+    return std::filesystem::is_regular_file(options->fit) ? plan_from_file(*options)
+                                                          : plan_from_study(*options);
+  };
 }
 
 const base::Registration<Command> registration{
     {.name = "plan",
      .summary = "best size and tokens for a budget, the cost of a wrong choice, the next rung",
      .entry = {.group = "Looking",
-               .example = "windtunnel plan fit.json --compute 1e24",
+               .example = "windtunnel plan demo --compute 1e15\n"
+                          "  windtunnel plan fit.json --compute 1e24",
                .setup = setup}}};
 
 }  // namespace

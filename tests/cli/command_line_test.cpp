@@ -25,10 +25,10 @@ TEST_F(CommandLine, HelpAnswersAtOnceAndNamesEveryCommand) {
     const Answer answer = run({"--help"});
     best = std::min(best, std::chrono::steady_clock::now() - start);
     EXPECT_EQ(answer.exit_code, 0);
-    for (const char* name :
-         {"demo",   "research", "run",    "ladder",    "fit",    "evaluate",  "generate", "score",
-          "census", "config",   "corpus", "tokenizer", "export", "import",    "init",     "step",
-          "status", "show",     "report", "list",      "doctor", "literature"}) {
+    for (const char* name : {"demo",     "research", "run",    "ladder",     "fit",    "evaluate",
+                             "generate", "score",    "census", "config",     "corpus", "tokenizer",
+                             "export",   "import",   "init",   "step",       "status", "show",
+                             "report",   "list",     "doctor", "literature", "gains",  "sweep"}) {
       EXPECT_THAT(answer.text, HasSubstr(name));
     }
   }

@@ -32,18 +32,7 @@ class LadderCommand : public CommandLine {
   }
 
   void write_program(const std::string& ladder_line) {
-    base::write_file_atomic(folder_ / "tiny.md", R"(---
-name: tiny
-corpus: {folder: ")" + (folder_ / "corpus").string() +
-                                                     R"("}
-slots: 2
-base:
-  model: {pattern: "*D", width: 8, context_tokens: 32, layers: {"*": {kv_heads: 1, head_size: 4}}}
-  train:
-    tokens_per_step: 256
-    optimizer: {learning_rate: 0.01}
-proposers: [{kind: queue}]
-ladder:
+    write_program_with(R"(ladder:
   tokens_per_parameter: 1
   )" + ladder_line + R"(
   curve: dense
@@ -56,7 +45,22 @@ ladder:
     - {name: w32, patch: {model.width: 32}, held_out: true}
   variants:
     - {name: deep, patch: {model.pattern: "*D*D"}, rungs: [w8, w12]}
----
+)");
+  }
+
+  void write_program_with(const std::string& ladder) {
+    base::write_file_atomic(folder_ / "tiny.md", R"(---
+name: tiny
+corpus: {folder: ")" + (folder_ / "corpus").string() +
+                                                     R"("}
+slots: 2
+base:
+  model: {pattern: "*D", width: 8, context_tokens: 32, layers: {"*": {kv_heads: 1, head_size: 4}}}
+  train:
+    tokens_per_step: 256
+    optimizer: {learning_rate: 0.01}
+proposers: [{kind: queue}]
+)" + ladder + R"(---
 
 # Tiny
 )");
@@ -98,6 +102,9 @@ TEST_F(LadderCommand, TrainsTunesAndPairsAndGoesOnWhereItWas) {
     EXPECT_GT(rung["epochs"].get<double>(), 0);
   }
   EXPECT_EQ(done["ladder"]["pairs"].size(), 2u);
+  ASSERT_EQ(done["ladder"]["gains"].size(), 1u);
+  EXPECT_EQ(done["ladder"]["gains"][0]["changed"], "deep");
+  EXPECT_EQ(run({"gains", (folder_ / "study").string(), "--json"}).json(), done["ladder"]["gains"]);
   EXPECT_EQ(done["fit"]["held_out"].size(), 1u);
   const Answer again = ladder({"--json"});
   ASSERT_EQ(again.exit_code, 0) << again.text;
@@ -105,6 +112,27 @@ TEST_F(LadderCommand, TrainsTunesAndPairsAndGoesOnWhereItWas) {
   EXPECT_EQ(again.json()["fit"], done["fit"]);
   const base::Json plan = ladder({"--dry-run", "--json"}).json()["ladder"];
   EXPECT_EQ(plan["speed"]["is_measured"], true);
+}
+
+TEST_F(LadderCommand, ThePlannedRungIsALadderAsItStandsAndItsForecastIsScored) {
+  const std::string study = (folder_ / "study").string();
+  ASSERT_EQ(ladder({}).exit_code, 0);
+  EXPECT_EQ(run({"plan", study}).exit_code, 2);
+  const Answer planned = run({"plan", study, "--compute", "1e13"});
+  ASSERT_EQ(planned.exit_code, 0) << planned.text;
+  EXPECT_THAT(planned.text, HasSubstr("not trained yet"));
+  const size_t begin = planned.text.find("ladder:\n");
+  ASSERT_NE(begin, std::string::npos) << planned.text;
+  write_program_with(planned.text.substr(begin, planned.text.find("\n\n", begin) + 1 - begin));
+  const Answer longer = ladder({"--json"});
+  ASSERT_EQ(longer.exit_code, 0) << longer.text;
+  EXPECT_EQ(longer.json()["ladder"]["rungs"].size(), 9u);
+  const base::Json forecasts = run({"plan", study, "--json"}).json()["forecasts"];
+  ASSERT_EQ(forecasts.size(), 1u);
+  EXPECT_TRUE(forecasts[0]["measured"].is_number());
+  EXPECT_TRUE(forecasts[0]["covered"].is_boolean());
+  EXPECT_THAT(base::read_file(folder_ / "study/report.html"),
+              HasSubstr("predicted before they were added to the ladder"));
 }
 
 TEST_F(LadderCommand, JobsWrittenOutAndRunElsewhereEndAsTheLadderRunHere) {

@@ -9,6 +9,7 @@
 #include "report/ladder_view.h"
 #include "report/phases.h"
 #include "report/summary.h"
+#include "report/tables.h"
 #include "tests/report/sample_study.h"
 #include "tests/support/temporary_folder.h"
 
@@ -122,6 +123,47 @@ TEST(Ladder, TheForecastStandsBeforeTheHeldOutSizeHasRun) {
   EXPECT_TRUE(ladder.held_out[0].predicted);
   EXPECT_FALSE(ladder.held_out[0].measured);
   EXPECT_EQ(ladder.rungs.back().state, "planned");
+}
+
+TEST(Ladder, VerdictsOnGainsStandWithTheirRuleAndOpenEnds) {
+  StudyData data;
+  data.facts["ladder.gains"] = {
+      {{"baseline", "full"},
+       {"changed", "no_stem"},
+       {"verdict", "needs retuning"},
+       {"reasons", {"the rate of the baseline was not tuned at w24"}},
+       {"rule", "a rule"},
+       {"sizes",
+        {{{"compute_gain", {{"factor", 1.25}, {"interval", {{"low", 0.9}, {"high", nullptr}}}}}}}},
+       {"trend",
+        {{"slope", -0.001},
+         {"slope_interval", {{"low", -0.004}, {"high", 0.002}}},
+         {"at_largest", 0.0123},
+         {"at_largest_interval", {{"low", nullptr}, {"high", nullptr}}}}}}};
+  const std::string html = gains_table(ladder_view(data));
+  for (const char* words :
+       {"no_stem", "needs retuning", "+1.23 [open, open]", "-0.10 [-0.40, +0.20]",
+        "1.25 [0.9, open]", "the rate of the baseline was not tuned at w24", "a rule"}) {
+    EXPECT_THAT(html, testing::HasSubstr(words));
+  }
+  EXPECT_EQ(gains_table(ladder_view(StudyData{})), "");
+}
+
+TEST(Ladder, PlannedRungsAreScoredOnceTheyHaveRun) {
+  StudyData data = sample();
+  const LadderView before = ladder_view(data);
+  const RungView& run = before.rungs.front();
+  data.facts["plan.forecasts"] = {
+      {{"rung", run.name},
+       {"predicted", *run.bits_per_byte * 1.01},
+       {"interval", {{"low", *run.bits_per_byte * 1.005}, {"high", nullptr}}}},
+      {{"rung", "w200"}, {"predicted", 1.7}, {"interval", {}}}};
+  const LadderView ladder = ladder_view(data);
+  ASSERT_EQ(ladder.planned.size(), 2u);
+  EXPECT_NEAR(*ladder.planned[0].relative_error, 1 / 1.01 - 1, 1e-12);
+  EXPECT_FALSE(*ladder.planned[0].covered);
+  EXPECT_FALSE(ladder.planned[1].measured);
+  EXPECT_THAT(planned_table(ladder), testing::HasSubstr("not measured yet"));
 }
 
 TEST(Ladder, FactsOfAnotherShapeLeaveGapsNotErrors) {

@@ -1,0 +1,33 @@
+// B*(C) = c C^b: the best tokens per optimizer step of a compute budget.
+//
+// Source:  DeepSeek-AI 2024, arXiv:2401.02954, eq. (1), there 0.2920 C^0.3271 with C counted by
+//          non-embedding FLOPs.
+// Choose:  where each budget has its best size.
+// Cost:    two parameters; at least three budgets whose batch was tuned.
+
+#include <cmath>
+
+#include "scaling/law.h"
+
+namespace windtunnel::scaling {
+namespace {
+
+void log_terms(const Point& point, const double* exponents, double* terms, double* derivatives) {
+  const double log_flops = std::log(point.flops);
+  terms[0] = exponents[0] * log_flops;
+  derivatives[0] = log_flops;
+}
+
+const base::Registration<Law> registration{{
+    .name = "batch_c",
+    .summary = "B*(C) = c C^b",
+    .source = "DeepSeek-AI 2024, arXiv:2401.02954",
+    .entry = {.variables = {Variable::kFlops},
+              .response = Variable::kBatchTokens,
+              .coefficients = {{.name = "c", .help = "scale of the best batch"}},
+              .exponents = {{.name = "b", .help = "how fast the best batch grows with compute"}},
+              .log_terms = log_terms},
+}};
+
+}  // namespace
+}  // namespace windtunnel::scaling

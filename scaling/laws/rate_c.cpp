@@ -1,0 +1,33 @@
+// lr*(C) = c C^-a: the best peak learning rate of a compute budget.
+//
+// Source:  DeepSeek-AI 2024, arXiv:2401.02954, eq. (1), there 0.3118 C^-0.1250 with C counted by
+//          non-embedding FLOPs.
+// Choose:  where each budget has its best size; over sizes at one budget it says nothing.
+// Cost:    two parameters; at least three budgets whose rate was tuned.
+
+#include <cmath>
+
+#include "scaling/law.h"
+
+namespace windtunnel::scaling {
+namespace {
+
+void log_terms(const Point& point, const double* exponents, double* terms, double* derivatives) {
+  const double log_flops = std::log(point.flops);
+  terms[0] = -exponents[0] * log_flops;
+  derivatives[0] = -log_flops;
+}
+
+const base::Registration<Law> registration{{
+    .name = "rate_c",
+    .summary = "lr*(C) = c C^-a",
+    .source = "DeepSeek-AI 2024, arXiv:2401.02954",
+    .entry = {.variables = {Variable::kFlops},
+              .response = Variable::kLearningRate,
+              .coefficients = {{.name = "c", .help = "scale of the best rate"}},
+              .exponents = {{.name = "a", .help = "how fast the best rate falls with compute"}},
+              .log_terms = log_terms},
+}};
+
+}  // namespace
+}  // namespace windtunnel::scaling

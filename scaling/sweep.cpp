@@ -1,0 +1,176 @@
+#include "scaling/sweep.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+
+namespace windtunnel::scaling {
+namespace {
+
+using base::Error;
+using base::format_number;
+
+/// {u : (b + 2 c u)^2 <= t^2 var(b + 2 c u)} for estimates b, c with `covariance`; the ends are
+/// null unless it is a bounded interval.
+Interval fieller(double b, double c, const Eigen::Matrix2d& covariance, double t_squared) {
+  // As a quadratic in u: p u^2 + q u + r <= 0.
+  const double p = 4 * (c * c - t_squared * covariance(1, 1));
+  const double q = 4 * (b * c - t_squared * covariance(0, 1));
+  const double r = b * b - t_squared * covariance(0, 0);
+  if (!(p > 0)) return {};
+  const double root = std::sqrt(std::max(0.0, q * q - 4 * p * r));
+  return {(-q - root) / (2 * p), (-q + root) / (2 * p)};
+}
+
+std::vector<SweepRow> checked(std::vector<SweepRow> rows) {
+  std::set<double> values;
+  for (const SweepRow& row : rows) {
+    for (const auto& [what, value] : {std::pair("value", row.value), std::pair("loss", row.loss)}) {
+      if (std::isfinite(value) && value > 0) continue;
+      throw Error(row.name + ": " + what + " = " + format_number(value) +
+                  " must be a positive number; correct or remove the row");
+    }
+    values.insert(row.value);
+  }
+  if (values.size() < 3) {
+    throw Error("a sweep needs three different values and has " + std::to_string(values.size()) +
+                "; run at more values");
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const SweepRow& a, const SweepRow& b) { return a.value < b.value; });
+  return rows;
+}
+
+/// Least squares on the monomials of u, with what is needed for intervals.
+struct ParabolaFit {
+  Eigen::Vector3d coefficients;
+  Eigen::Matrix3d inverse;
+  double squares = 0;
+  double middle = 0;
+
+  explicit ParabolaFit(const std::vector<SweepRow>& rows) {
+    const auto count = static_cast<long>(rows.size());
+    for (const SweepRow& row : rows) middle += std::log(row.value) / static_cast<double>(count);
+    Eigen::MatrixXd basis(count, 3);
+    Eigen::VectorXd losses(count);
+    for (long i = 0; i < count; ++i) {
+      const double u = std::log(rows[static_cast<size_t>(i)].value) - middle;
+      basis.row(i) << 1, u, u * u;
+      losses(i) = std::log(rows[static_cast<size_t>(i)].loss);
+    }
+    coefficients = basis.colPivHouseholderQr().solve(losses);
+    inverse = (basis.transpose() * basis).inverse();
+    squares = (losses - basis * coefficients).squaredNorm();
+  }
+};
+
+void judge(Sweep& sweep) {
+  const double low = sweep.rows.front().value, high = sweep.rows.back().value;
+  const std::string tried = format_number(low, 4) + " to " + format_number(high, 4);
+  if (!sweep.minimum) {
+    sweep.reason = "the parabola opens downwards: there is no best value among " + tried;
+    return;
+  }
+  if (!sweep.curvature_interval.low) {
+    sweep.reason =
+        "three rows fix a parabola exactly and leave nothing to judge it by; add a "
+        "value, a second seed or the noise";
+    return;
+  }
+  if (!(*sweep.curvature_interval.low > 0)) {
+    sweep.reason =
+        "the curvature may be 0: the rows do not show a best value; sweep further out, "
+        "or add seeds";
+    return;
+  }
+  const auto inside = [&](double value) { return value > low && value < high; };
+  if (!inside(*sweep.minimum)) {
+    sweep.verdict = sweep_verdict::kEdge;
+    sweep.reason = "the minimum lies outside the values tried, " + tried + "; sweep beyond " +
+                   format_number(*sweep.minimum < low ? low : high, 4);
+    return;
+  }
+  const Interval& interval = sweep.minimum_interval;
+  if (!interval.low || !interval.high || !inside(*interval.low) || !inside(*interval.high)) {
+    sweep.verdict = sweep_verdict::kEdge;
+    sweep.reason = "the interval of the minimum leaves the values tried, " + tried;
+    return;
+  }
+  sweep.verdict = sweep_verdict::kInterior;
+  sweep.reason = "the minimum and its interval lie among the values tried, " + tried;
+}
+
+}  // namespace
+
+Sweep fit_sweep(const std::string& quantity, const std::vector<SweepRow>& rows, double confidence,
+                const std::optional<double>& noise) {
+  Sweep sweep{.quantity = quantity, .confidence = confidence, .rows = checked(rows)};
+  sweep.best_tried =
+      std::min_element(sweep.rows.begin(), sweep.rows.end(), [](const auto& a, const auto& b) {
+        return a.loss < b.loss;
+      })->value;
+  const ParabolaFit fit(sweep.rows);
+  const double b = fit.coefficients(1), c = fit.coefficients(2);
+  sweep.curvature = c;
+  sweep.cost_of_factor_two = c * std::log(2) * std::log(2);
+  if (c > 0) {
+    sweep.minimum = std::exp(fit.middle - b / (2 * c));
+    sweep.loss_at_minimum = std::exp(fit.coefficients(0) - b * b / (4 * c));
+  }
+  const auto degrees = static_cast<int64_t>(sweep.rows.size()) - 3;
+  if (degrees > 0) sweep.scatter = std::sqrt(fit.squares / static_cast<double>(degrees));
+  if (degrees > 0 || noise) {
+    const double share = (1 + confidence) / 2;
+    const bool is_known = noise && *noise >= sweep.scatter.value_or(0);
+    const double sd = is_known ? *noise : *sweep.scatter;
+    const double t = is_known ? boost::math::quantile(boost::math::normal(), share)
+                              : boost::math::quantile(
+                                    boost::math::students_t(static_cast<double>(degrees)), share);
+    const Eigen::Matrix3d covariance = sd * sd * fit.inverse;
+    const double half = t * std::sqrt(covariance(2, 2));
+    sweep.curvature_interval = {c - half, c + half};
+    if (c > 0) {
+      const Interval at = fieller(b, c, covariance.bottomRightCorner<2, 2>(), t * t);
+      if (at.low) sweep.minimum_interval.low = std::exp(fit.middle + *at.low);
+      if (at.high) sweep.minimum_interval.high = std::exp(fit.middle + *at.high);
+    }
+  }
+  judge(sweep);
+  return sweep;
+}
+
+std::string sweep_text(const Sweep& sweep) {
+  std::vector<std::vector<std::string>> cells = {{sweep.quantity, "loss", "run"}};
+  for (const SweepRow& row : sweep.rows) {
+    cells.push_back({format_number(row.value, 5), format_number(row.loss, 6), row.name});
+  }
+  const auto ends = [](const Interval& interval) {
+    const auto end = [](const std::optional<double>& value) {
+      return value ? format_number(*value, 4) : std::string("open");
+    };
+    return "[" + end(interval.low) + ", " + end(interval.high) + "]";
+  };
+  std::string text = base::format_table(cells) + "verdict: " + sweep.verdict + "; " + sweep.reason +
+                     "\nbest tried: " + format_number(sweep.best_tried, 5) + "\n";
+  if (sweep.minimum) {
+    text += "minimum of a parabola in ln " + sweep.quantity + ": " +
+            format_number(*sweep.minimum, 4) + " " + ends(sweep.minimum_interval) + " at " +
+            format_number(100 * sweep.confidence) + " %, loss " +
+            format_number(*sweep.loss_at_minimum, 6) + "; a factor of 2 off costs " +
+            format_number(100 * sweep.cost_of_factor_two, 3) + " %\n";
+  }
+  text += "curvature of ln loss: " + format_number(sweep.curvature, 3) + " " +
+          ends(sweep.curvature_interval);
+  if (sweep.scatter) {
+    text +=
+        "; a row scatters by " + format_number(100 * *sweep.scatter, 3) + " % about the parabola";
+  }
+  return text + "\n";
+}
+
+}  // namespace windtunnel::scaling
