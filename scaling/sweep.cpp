@@ -5,6 +5,7 @@
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/text.h"
@@ -48,26 +49,53 @@ std::vector<SweepRow> checked(std::vector<SweepRow> rows) {
 
 /// Least squares on the monomials of u, with what is needed for intervals.
 struct ParabolaFit {
-  Eigen::Vector3d coefficients;
-  Eigen::Matrix3d inverse;
+  /// c_1 and c_2, and the inverse of their part of the normal matrix.
+  Eigen::Vector2d slopes;
+  Eigen::Matrix2d inverse;
+  /// Mean of c_0 over the levels.
+  double level = 0;
   double squares = 0;
   double middle = 0;
+  int64_t levels = 1;
 
-  explicit ParabolaFit(const std::vector<SweepRow>& rows) {
+  /// `by_seed`: a level for each seed.
+  ParabolaFit(const std::vector<SweepRow>& rows, bool by_seed) {
     const auto count = static_cast<long>(rows.size());
+    std::map<int64_t, long> column;
+    for (const SweepRow& row : rows) {
+      column.emplace(by_seed ? *row.seed : 0, static_cast<long>(column.size()));
+    }
+    levels = static_cast<int64_t>(column.size());
     for (const SweepRow& row : rows) middle += std::log(row.value) / static_cast<double>(count);
-    Eigen::MatrixXd basis(count, 3);
+    Eigen::MatrixXd basis = Eigen::MatrixXd::Zero(count, levels + 2);
     Eigen::VectorXd losses(count);
     for (long i = 0; i < count; ++i) {
-      const double u = std::log(rows[static_cast<size_t>(i)].value) - middle;
-      basis.row(i) << 1, u, u * u;
-      losses(i) = std::log(rows[static_cast<size_t>(i)].loss);
+      const SweepRow& row = rows[static_cast<size_t>(i)];
+      const double u = std::log(row.value) - middle;
+      basis(i, column.at(by_seed ? *row.seed : 0)) = 1;
+      basis(i, levels) = u;
+      basis(i, levels + 1) = u * u;
+      losses(i) = std::log(row.loss);
     }
-    coefficients = basis.colPivHouseholderQr().solve(losses);
-    inverse = (basis.transpose() * basis).inverse();
+    const Eigen::VectorXd coefficients = basis.colPivHouseholderQr().solve(losses);
+    slopes = coefficients.tail<2>();
+    level = coefficients.head(levels).mean();
+    inverse = (basis.transpose() * basis).inverse().bottomRightCorner<2, 2>();
     squares = (losses - basis * coefficients).squaredNorm();
   }
 };
+
+/// Every row has a seed, and some seed was run at three values: fewer than three on each would
+/// leave the bend to differences between seeds.
+bool share_seeds(const std::vector<SweepRow>& rows) {
+  std::map<int64_t, std::set<double>> values;
+  for (const SweepRow& row : rows) {
+    if (!row.seed) return false;
+    values[*row.seed].insert(row.value);
+  }
+  return values.size() > 1 && std::any_of(values.begin(), values.end(),
+                                          [](const auto& seed) { return seed.second.size() >= 3; });
+}
 
 void judge(Sweep& sweep) {
   const double low = sweep.rows.front().value, high = sweep.rows.back().value;
@@ -78,7 +106,7 @@ void judge(Sweep& sweep) {
   }
   if (!sweep.curvature_interval.low) {
     sweep.reason =
-        "three rows fix a parabola exactly and leave nothing to judge it by; add a "
+        "the rows fix the parabola exactly and leave nothing to judge it by; add a "
         "value, a second seed or the noise";
     return;
   }
@@ -114,15 +142,17 @@ Sweep fit_sweep(const std::string& quantity, const std::vector<SweepRow>& rows, 
       std::min_element(sweep.rows.begin(), sweep.rows.end(), [](const auto& a, const auto& b) {
         return a.loss < b.loss;
       })->value;
-  const ParabolaFit fit(sweep.rows);
-  const double b = fit.coefficients(1), c = fit.coefficients(2);
+  const bool by_seed = share_seeds(sweep.rows);
+  const ParabolaFit fit(sweep.rows, by_seed);
+  if (by_seed) sweep.seeds = fit.levels;
+  const double b = fit.slopes(0), c = fit.slopes(1);
   sweep.curvature = c;
   sweep.cost_of_factor_two = c * std::log(2) * std::log(2);
   if (c > 0) {
     sweep.minimum = std::exp(fit.middle - b / (2 * c));
-    sweep.loss_at_minimum = std::exp(fit.coefficients(0) - b * b / (4 * c));
+    sweep.loss_at_minimum = std::exp(fit.level - b * b / (4 * c));
   }
-  const auto degrees = static_cast<int64_t>(sweep.rows.size()) - 3;
+  const int64_t degrees = static_cast<int64_t>(sweep.rows.size()) - fit.levels - 2;
   if (degrees > 0) sweep.scatter = std::sqrt(fit.squares / static_cast<double>(degrees));
   if (degrees > 0 || noise) {
     const double share = (1 + confidence) / 2;
@@ -131,11 +161,11 @@ Sweep fit_sweep(const std::string& quantity, const std::vector<SweepRow>& rows, 
     const double t = is_known ? boost::math::quantile(boost::math::normal(), share)
                               : boost::math::quantile(
                                     boost::math::students_t(static_cast<double>(degrees)), share);
-    const Eigen::Matrix3d covariance = sd * sd * fit.inverse;
-    const double half = t * std::sqrt(covariance(2, 2));
+    const Eigen::Matrix2d covariance = sd * sd * fit.inverse;
+    const double half = t * std::sqrt(covariance(1, 1));
     sweep.curvature_interval = {c - half, c + half};
     if (c > 0) {
-      const Interval at = fieller(b, c, covariance.bottomRightCorner<2, 2>(), t * t);
+      const Interval at = fieller(b, c, covariance, t * t);
       if (at.low) sweep.minimum_interval.low = std::exp(fit.middle + *at.low);
       if (at.high) sweep.minimum_interval.high = std::exp(fit.middle + *at.high);
     }
@@ -169,6 +199,9 @@ std::string sweep_text(const Sweep& sweep) {
   if (sweep.scatter) {
     text +=
         "; a row scatters by " + format_number(100 * *sweep.scatter, 3) + " % about the parabola";
+    if (sweep.seeds > 0) {
+      text += ", with a level for each of " + std::to_string(sweep.seeds) + " seeds";
+    }
   }
   return text + "\n";
 }

@@ -5,9 +5,12 @@
 //
 //   ln L = c_0 + c_1 u + c_2 u^2,  u = ln x - mean,      minimum at u* = -c_1 / (2 c_2)
 //
+// Where several values were run on the same seeds, each seed has a c_0 of its own: what a seed does
+// to all of them is no noise of the comparison.
+//
 // The interval of the minimum is Fieller's: the u at which the slope c_1 + 2 c_2 u may be 0,
 //
-//   (c_1 + 2 c_2 u)^2 <= t^2 var(c_1 + 2 c_2 u),         t: Student's quantile, rows - 3
+//   (c_1 + 2 c_2 u)^2 <= t^2 var(c_1 + 2 c_2 u),  t: Student's quantile, rows less coefficients
 //
 // which is a bounded interval only if the curvature is surely not 0. A parabola is not the truth
 // of such a sweep: it is judged by its scatter, which widens the interval.
@@ -37,12 +40,14 @@ struct SweepRow {
   std::string name;
   double value = 0;
   double loss = 0;
+  std::optional<int64_t> seed = std::nullopt;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
     visit("name", self.name, {.help = "of the row"});
     visit("value", self.value, {.help = "of the quantity"});
     visit("loss", self.loss, {.help = "there"});
+    visit("seed", self.seed, {.help = "of the run; null: not recorded"});
   }
 };
 
@@ -61,8 +66,10 @@ struct Sweep {
   Interval curvature_interval;
   /// Relative loss of a factor of 2 off the minimum: c_2 (ln 2)^2.
   double cost_of_factor_two = 0;
-  /// Standard deviation of one row about the parabola, relative; null: three rows.
+  /// Standard deviation of one row about the parabola, relative; null: nothing is left to tell.
   std::optional<double> scatter;
+  /// Seeds with a level of their own; 0: one level for all.
+  int64_t seeds = 0;
   double confidence = 0.95;
   std::vector<SweepRow> rows;
 
@@ -79,7 +86,9 @@ struct Sweep {
     visit("curvature_interval", self.curvature_interval, {.help = "null ends: three values only"});
     visit("cost_of_factor_two", self.cost_of_factor_two,
           {.help = "relative loss of a factor of 2 off the minimum"});
-    visit("scatter", self.scatter, {.help = "sd of one row about the parabola; null: three rows"});
+    visit("scatter", self.scatter,
+          {.help = "sd of one row about the parabola; null: no row too many"});
+    visit("seeds", self.seeds, {.help = "with a level of their own; 0: one level for all"});
     visit("confidence", self.confidence, {.help = "of the intervals"});
     visit("rows", self.rows, {.help = "by value"});
   }

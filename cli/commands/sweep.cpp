@@ -23,6 +23,7 @@ struct Options {
   std::string over;
   std::string loss;
   std::string where;
+  std::string seed;
   std::optional<double> noise;
   double confidence = 0.95;
   bool json = false;
@@ -46,6 +47,9 @@ std::vector<scaling::SweepRow> read_table(const Options& options) {
     rows.push_back({.name = table.row_name(r),
                     .value = table.number(r, over).value_or(NAN),
                     .loss = table.number(r, loss).value_or(NAN)});
+    if (options.seed.empty()) continue;
+    const auto seed = table.number(r, table.require_column(options.seed, "--seed"));
+    if (seed) rows.back().seed = static_cast<int64_t>(*seed);
   }
   return rows;
 }
@@ -53,8 +57,9 @@ std::vector<scaling::SweepRow> read_table(const Options& options) {
 /// Completed runs of a study whose configurations differ in the swept path and the seed alone: of
 /// several such groups, the one with the most values.
 std::vector<scaling::SweepRow> read_study(const Options& options, std::string& left_out) {
-  if (!options.loss.empty() || !options.where.empty()) {
-    throw base::UsageError("--loss and --where are for tables; a study's loss is bits per byte");
+  if (!options.loss.empty() || !options.where.empty() || !options.seed.empty()) {
+    throw base::UsageError(
+        "--loss, --seed and --where are for tables; a study's loss is bits per byte");
   }
   const std::filesystem::path folder = find_study(options.data);
   const study::Journal journal(folder / "journal.db", /*read_only=*/true);
@@ -70,7 +75,7 @@ std::vector<scaling::SweepRow> read_study(const Options& options, std::string& l
     base::set_path(config, options.over, nullptr);
     base::set_path(config, "train.seed", nullptr);
     groups[config.dump()].push_back(
-        {.name = run.id, .value = number, .loss = *run.record->bits_per_byte()});
+        {.name = run.id, .value = number, .loss = *run.record->bits_per_byte(), .seed = run.seed});
   }
   if (groups.empty()) {
     throw base::UsageError("study '" + options.data + "' has " + std::to_string(runs) +
@@ -116,6 +121,8 @@ Action setup(CLI::App& app) {
                  "model.layers.E.num_experts")
       ->required();
   app.add_option("--loss", options->loss, "column of the loss, of a table");
+  app.add_option("--seed", options->seed,
+                 "column of the seed, of a table: runs of one seed are compared with each other");
   app.add_option("--where", options->where, "only these rows, e.g. 'width=768'");
   app.add_option("--noise", options->noise,
                  "known standard deviation of one run's loss, relative, e.g. 0.001")

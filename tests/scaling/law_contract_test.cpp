@@ -154,7 +154,8 @@ TEST(Laws, AnUnknownNameListsTheKnown) {
     law_named("loss_q");
     FAIL();
   } catch (const base::Error& error) {
-    EXPECT_NE(std::string(error.what()).find("law 'loss_q' does not exist; known: batch_c, batch_d, loss_c"),
+    EXPECT_NE(std::string(error.what())
+                  .find("law 'loss_q' does not exist; known: batch_c, batch_d, loss_c"),
               std::string::npos);
   }
 }

@@ -185,10 +185,9 @@ TEST(ObservationsFromFile, MistakesAreNamedByFileRowAndColumn) {
 }
 
 TEST(ColumnMap, MistakesAreWrongUse) {
-  EXPECT_EQ(
-      error_of([] { ColumnMap::parse("N=a,Q=b"); }),
-      "column map 'Q=b' must be KEY=COLUMN with KEY one of name, run, arm, size, N, N_total, "
-      "N_no_embed, D, D_unique, C, counted, L, unit, se, seed, data, lr, B, tuned, finished");
+  EXPECT_EQ(error_of([] { ColumnMap::parse("N=a,Q=b"); }),
+            "column map 'Q=b' must be KEY=COLUMN with KEY one of name, run, arm, size, N, N_total, "
+            "N_no_embed, D, D_unique, C, counted, L, unit, se, seed, data, lr, B, tuned, finished");
   EXPECT_EQ(error_of([] { ColumnMap::parse("C=a"); }),
             "column map 'C=a' has no L=<column of the loss>");
   EXPECT_THAT(error_of([] { ColumnMap::parse("N=a,L=b"); }), HasSubstr("or N= and D="));

@@ -51,6 +51,25 @@ TEST(Sweep, TheIntervalHoldsTheMinimumAtItsRate) {
   EXPECT_NEAR(covered / static_cast<double>(bounded), 0.95, 0.015);
 }
 
+TEST(Sweep, WhatASeedDoesToAllValuesIsNoNoise) {
+  std::vector<SweepRow> rows;
+  for (const int64_t seed : {1, 2, 3}) {
+    // Three seeds a tenth apart, each a clean U but for a thousandth.
+    for (SweepRow row : rows_of(kExperts, 18, 0.01, 0.001, static_cast<uint64_t>(seed))) {
+      row.loss *= 1 + 0.1 * static_cast<double>(seed);
+      row.seed = seed;
+      rows.push_back(row);
+    }
+  }
+  const Sweep paired = fit_sweep("x", rows);
+  EXPECT_EQ(paired.seeds, 3);
+  EXPECT_LT(*paired.scatter, 0.002);
+  EXPECT_EQ(paired.verdict, sweep_verdict::kInterior);
+  EXPECT_TRUE(paired.minimum_interval.holds(18));
+  for (SweepRow& row : rows) row.seed.reset();
+  EXPECT_GT(*fit_sweep("x", rows).scatter, 0.05);
+}
+
 TEST(Sweep, AMinimumAtOrBeyondTheEdgeIsSaidToBeThere) {
   const Sweep sweep = fit_sweep("num_experts", rows_of(kExperts, 300, 0.01));
   EXPECT_EQ(sweep.verdict, sweep_verdict::kEdge);
@@ -81,7 +100,7 @@ TEST(Sweep, ThreeRowsNeedAKnownNoiseForAnInterval) {
   EXPECT_EQ(bare.verdict, sweep_verdict::kNotIdentified);
   EXPECT_NEAR(*bare.minimum, 16, 1e-6);
   EXPECT_FALSE(bare.minimum_interval.low);
-  EXPECT_THAT(bare.reason, HasSubstr("three rows fix a parabola exactly"));
+  EXPECT_THAT(bare.reason, HasSubstr("the rows fix the parabola exactly"));
   EXPECT_EQ(fit_sweep("x", rows, 0.95, 0.0005).verdict, sweep_verdict::kInterior);
 }
 
