@@ -25,7 +25,6 @@ namespace {
 using base::Json;
 using study::Experiment;
 using study::JournalRun;
-using study::RunRecord;
 
 constexpr int64_t kLeastBaselineRuns = 2;
 // After so many refused proposals in a row there is nothing legal left to expect.

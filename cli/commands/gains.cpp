@@ -29,7 +29,7 @@ std::string baseline_of(const Options& options, const std::vector<std::string>& 
                          base::join(arms, ", "));
 }
 
-int gains(Options options) {
+int gains(const Options& options) {
   const scaling::Observations observations = read_fit_data(options.data, "loss_c");
   const std::vector<std::string> arms = scaling::arms_of(observations.rows);
   if (arms.size() < 2) {

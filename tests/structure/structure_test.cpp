@@ -126,6 +126,21 @@ TEST(Structure, EachLibraryHasItsPlace) {
   }
 }
 
+// A compiler cache hands what is precompiled to other clones, whose headers are other files: the
+// project's own would be defined twice.
+TEST(Structure, PrecompiledHeadersHoldNoneOfTheProject) {
+  static const std::regex own("#include \"([^\"]+)\"");
+  for (const char* path : {"base/common_headers.h", "kernels/torch_headers.h"}) {
+    const auto* source = find_source(path);
+    ASSERT_NE(source, nullptr) << path;
+    const std::sregex_iterator end;
+    for (std::sregex_iterator found(source->text.begin(), source->text.end(), own); found != end;
+         ++found) {
+      EXPECT_EQ((*found)[1], "base/common_headers.h") << path;
+    }
+  }
+}
+
 TEST(Structure, NoProductFileHas600Lines) {
   for (const auto& source : product_sources()) {
     const auto lines = std::count(source.text.begin(), source.text.end(), '\n');
