@@ -82,7 +82,8 @@ std::optional<scaling::Speed> measured_speed(const study::Journal& journal,
       of_ladder = {.flops_per_second = most_flops / *train.seconds.training,
                    .is_measured = true,
                    .source = run.id};
-    } else if (run.experiment == night.incumbent && train.tokens_per_second) {
+    } else if (run.experiment == night.incumbent && !run.is_reference() &&
+               train.tokens_per_second) {
       of_incumbent = {
           .flops_per_second = *train.tokens_per_second * study::training_flops_per_token(base),
           .is_measured = true,

@@ -257,12 +257,14 @@ GainVerdict judge_gain(const std::vector<SizeGain>& sizes, const GainOptions& op
         "baseline's: " +
         some_of(dearer) + "; the gain is at equal tokens, the compute gain counts what it spent");
   }
+  const bool has_seeds = std::all_of(verdict.sizes.begin(), verdict.sizes.end(),
+                                     [](const SizeGain& size) { return size.pairs > 1; });
   if (verdict.trend.noise_source == "scatter about the line" &&
       *verdict.trend.degrees_of_freedom < 3) {
-    verdict.caveats.push_back("the noise is judged from " +
-                              std::to_string(*verdict.trend.degrees_of_freedom) +
-                              (*verdict.trend.degrees_of_freedom == 1 ? " degree" : " degrees") +
-                              " of freedom; a second seed would narrow the intervals");
+    verdict.caveats.push_back(
+        "the noise is judged from " + std::to_string(*verdict.trend.degrees_of_freedom) +
+        (*verdict.trend.degrees_of_freedom == 1 ? " degree" : " degrees") + " of freedom; " +
+        (has_seeds ? "another size" : "a second seed") + " would narrow the intervals");
   }
   const bool retune = !verdict.reasons.empty();
   verdict.verdict = retune ? gain_verdict::kNeedsRetuning : verdict.by_trend;

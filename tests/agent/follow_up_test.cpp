@@ -12,8 +12,6 @@
 namespace windtunnel::agent {
 namespace {
 
-using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 

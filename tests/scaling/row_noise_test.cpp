@@ -56,8 +56,8 @@ TEST(RowNoise, WeightedFitsOfUnevenRowsAreCloserToTheTruth) {
 TEST(RowNoise, IntervalsOfUnevenRowsHoldTheTruthAtTheirRate) {
   int covered = 0;
   constexpr int kSets = 400;
-  for (int set = 0; set < kSets; ++set) {
-    const auto rows = noisy_rows(uneven_errors(), 0.003, static_cast<uint64_t>(1000 + set));
+  for (uint64_t set = 0; set < kSets; ++set) {
+    const auto rows = noisy_rows(uneven_errors(), 0.003, 1000 + set);
     covered +=
         fit_law(rows, options_with("noise")).intervals.profile.at("alpha").holds(kTruth.alpha);
   }
