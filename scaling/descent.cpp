@@ -105,8 +105,8 @@ void Objective::Descent::evaluate(Vector& vector, RowSums& sums) {
       for (size_t f = 0; f < free_.size(); ++f) {
         const int j = free_[f] - terms_;
         if (j < 0) continue;
-        lift_(k, static_cast<int>(f)) =
-            *pin > 0 ? slopes[static_cast<size_t>(k * exponents_ + j)] : 0;
+        const int entry = k * exponents_ + j;
+        lift_(k, static_cast<int>(f)) = *pin > 0 ? slopes[static_cast<size_t>(entry)] : 0;
       }
     }
   }
@@ -126,7 +126,8 @@ void Objective::Descent::reduced_system(Vector& gradient, Matrix& hessian) const
   for (int a = 0; a < all_; ++a) {
     whole(a) = sums_.gradient[static_cast<size_t>(a)];
     for (int b = a; b < all_; ++b) {
-      square(a, b) = square(b, a) = sums_.hessian[static_cast<size_t>(a * kMaximumParameters + b)];
+      const int entry = a * kMaximumParameters + b;
+      square(a, b) = square(b, a) = sums_.hessian[static_cast<size_t>(entry)];
     }
   }
   gradient.noalias() = lift_.transpose() * whole;
