@@ -12,6 +12,7 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -75,9 +76,11 @@ class FaultyServer {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
-    ::bind(listener_, reinterpret_cast<sockaddr*>(&address), size);
-    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
-    ::listen(listener_, 64);
+    auto* any = reinterpret_cast<sockaddr*>(&address);
+    if (::bind(listener_, any, size) != 0 || ::getsockname(listener_, any, &size) != 0 ||
+        ::listen(listener_, 64) != 0) {
+      throw std::runtime_error("the faulty server has no port to listen on");
+    }
     port_ = ntohs(address.sin_port);
     thread_ = std::thread([this] { serve(); });
   }

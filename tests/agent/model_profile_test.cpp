@@ -12,7 +12,6 @@ namespace windtunnel::agent {
 namespace {
 
 using base::Json;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::ScriptedServer;
 using testing::status;
