@@ -12,7 +12,6 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kOutOfMemoryAtFirst =
     R"(if grep -q '"micro_batch_rows": *4' $RUN/config.json; then )";
