@@ -16,8 +16,8 @@ struct Answer {
   std::optional<study::Reflection> reflection;
 };
 
-/// The experiment that the next answer is asked to reflect on: the last decided one of a language
-/// model that nobody reflected on; nullptr if there is none.
+/// The experiment that the next answer is asked to reflect on: the last decided one of the model
+/// that is asked (context.author), if it said nothing about it yet; else nullptr.
 const study::Experiment* to_reflect_on(const ProposalContext& context);
 
 /// JSON Schema of an answer: a proposal (study/experiment.h) without what the harness sets, all

@@ -43,8 +43,7 @@ std::optional<std::string> unconfirmed(int64_t kept, const NightState& state, do
   if (upper < 0) return std::nullopt;
   return fmt::format(
       "on {} fresh seeds, beside runs of its parent, it differs by {:+.4f} bits per byte: not "
-      "below "
-      "0 with confidence {:.0f} % (upper end {:+.4f})",
+      "below 0 with confidence {:.0f} % (upper end {:+.4f})",
       pairs.size(), difference.delta_bits_per_byte, 100 * confidence, upper);
 }
 
