@@ -13,11 +13,6 @@ namespace {
 
 using base::Error;
 
-/// Sizes, tokens and rates this close are one.
-constexpr double kSame = 0.01;
-
-bool same(double a, double b) { return a == b || std::abs(a / b - 1) <= kSame; }
-
 /// The runs of one arm at one size, by learning rate; a rate that is not recorded is 0.
 using Rates = std::map<double, std::vector<const Observation*>>;
 

@@ -9,6 +9,7 @@
 // logarithm of each exponent, so signs cannot go wrong) and its exact derivatives. One file each in
 // laws/, registered at its bottom; laws/loss_c.cpp is the one to read first.
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -86,6 +87,15 @@ struct Law {
 };
 
 using Laws = base::Registry<Law>;
+
+/// Law::log_terms of c x^a (Sign 1) or c x^-a (Sign -1), x being one quantity of the point.
+template <double Point::*Quantity, int Sign>
+void log_power_term(const Point& point, const double* exponents, double* log_terms,
+                    double* derivatives) {
+  const double log_quantity = Sign * std::log(point.*Quantity);
+  log_terms[0] = exponents[0] * log_quantity;
+  derivatives[0] = log_quantity;
+}
 
 /// Errors: Error that names the known laws.
 inline const base::Kind<Law>& law_named(const std::string& name) {

@@ -369,6 +369,11 @@ void require_spread(const std::vector<Observation>& rows, const std::string& law
 
 }  // namespace
 
+bool same(double a, double b) {
+  constexpr double kSame = 0.01;
+  return a == b || std::abs(a / b - 1) <= kSame;
+}
+
 void require_comparable(const std::vector<Observation>& rows) {
   if (rows.empty()) throw Error("there are no rows to fit");
   require_one(rows, "units of the loss", "convert them to one",

@@ -153,6 +153,9 @@ struct ImportOptions {
 /// there are), or a cell that is no number.
 Observations read_observations(const std::filesystem::path& file, const ImportOptions& options);
 
+/// Whether two sizes, amounts of tokens, budgets or rates are meant to be one: they agree to 1 %.
+bool same(double a, double b);
+
 /// Throws Error, with the rows behind each value, unless `rows` have one unit of the loss, one way
 /// of counting FLOPs and one data set.
 void require_comparable(const std::vector<Observation>& rows);

@@ -10,10 +10,6 @@
 namespace windtunnel::scaling {
 namespace {
 
-constexpr double kSame = 0.01;
-
-bool same(double a, double b) { return a == b || std::abs(a / b - 1) <= kSame; }
-
 /// The lowest loss at each value, ascending.
 std::vector<RateTrial> trials_of(const std::vector<const Observation*>& group, Variable quantity) {
   std::map<double, double> lowest;

@@ -5,18 +5,10 @@
 // Choose:  from sweeps of the batch at several amounts of tokens.
 // Cost:    two parameters; at least three amounts of tokens whose batch was tuned.
 
-#include <cmath>
-
 #include "scaling/law.h"
 
 namespace windtunnel::scaling {
 namespace {
-
-void log_terms(const Point& point, const double* exponents, double* terms, double* derivatives) {
-  const double log_tokens = std::log(point.tokens);
-  terms[0] = exponents[0] * log_tokens;
-  derivatives[0] = log_tokens;
-}
 
 const base::Registration<Law> registration{{
     .name = "batch_d",
@@ -26,7 +18,7 @@ const base::Registration<Law> registration{{
               .response = Variable::kBatchTokens,
               .coefficients = {{.name = "c", .help = "scale of the best batch"}},
               .exponents = {{.name = "b", .help = "how fast the best batch grows with tokens"}},
-              .log_terms = log_terms},
+              .log_terms = log_power_term<&Point::tokens, 1>},
 }};
 
 }  // namespace

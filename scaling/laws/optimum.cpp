@@ -7,18 +7,10 @@
 //          the optima, fits this law through them and says how far its three ways agree.
 // Cost:    two parameters; at least three budgets.
 
-#include <cmath>
-
 #include "scaling/law.h"
 
 namespace windtunnel::scaling {
 namespace {
-
-void log_terms(const Point& point, const double* exponents, double* terms, double* derivatives) {
-  const double log_flops = std::log(point.flops);
-  terms[0] = exponents[0] * log_flops;
-  derivatives[0] = log_flops;
-}
 
 const base::Registration<Law> registration{{
     .name = "optimum",
@@ -28,7 +20,7 @@ const base::Registration<Law> registration{{
               .response = Variable::kParameters,
               .coefficients = {{.name = "G", .help = "scale of the best size"}},
               .exponents = {{.name = "a", .help = "how fast the best size grows"}},
-              .log_terms = log_terms},
+              .log_terms = log_power_term<&Point::flops, 1>},
 }};
 
 }  // namespace

@@ -5,18 +5,10 @@
 //          does not fall to 0; over a short range it is the honest law.
 // Cost:    two parameters; at least three runs on two budgets.
 
-#include <cmath>
-
 #include "scaling/law.h"
 
 namespace windtunnel::scaling {
 namespace {
-
-void log_terms(const Point& point, const double* exponents, double* terms, double* derivatives) {
-  const double log_flops = std::log(point.flops);
-  terms[0] = -exponents[0] * log_flops;
-  derivatives[0] = -log_flops;
-}
 
 const base::Registration<Law> registration{{
     .name = "power_c",
@@ -25,7 +17,7 @@ const base::Registration<Law> registration{{
     .entry = {.variables = {Variable::kFlops},
               .coefficients = {{.name = "A", .help = "scale of the loss"}},
               .exponents = {{.name = "alpha", .help = "how fast the loss falls"}},
-              .log_terms = log_terms},
+              .log_terms = log_power_term<&Point::flops, -1>},
 }};
 
 }  // namespace

@@ -5,18 +5,10 @@
 // Choose:  where each budget has its best size; over sizes at one budget it says nothing.
 // Cost:    two parameters; at least three budgets whose rate was tuned.
 
-#include <cmath>
-
 #include "scaling/law.h"
 
 namespace windtunnel::scaling {
 namespace {
-
-void log_terms(const Point& point, const double* exponents, double* terms, double* derivatives) {
-  const double log_flops = std::log(point.flops);
-  terms[0] = -exponents[0] * log_flops;
-  derivatives[0] = -log_flops;
-}
 
 const base::Registration<Law> registration{{
     .name = "rate_c",
@@ -26,7 +18,7 @@ const base::Registration<Law> registration{{
               .response = Variable::kLearningRate,
               .coefficients = {{.name = "c", .help = "scale of the best rate"}},
               .exponents = {{.name = "a", .help = "how fast the best rate falls with compute"}},
-              .log_terms = log_terms},
+              .log_terms = log_power_term<&Point::flops, -1>},
 }};
 
 }  // namespace

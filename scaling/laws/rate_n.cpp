@@ -7,18 +7,10 @@
 //          about it; this fit has no prior and says what the optima alone identify.
 // Cost:    two parameters; at least three sizes whose rate was tuned.
 
-#include <cmath>
-
 #include "scaling/law.h"
 
 namespace windtunnel::scaling {
 namespace {
-
-void log_terms(const Point& point, const double* exponents, double* terms, double* derivatives) {
-  const double log_parameters = std::log(point.parameters);
-  terms[0] = -exponents[0] * log_parameters;
-  derivatives[0] = -log_parameters;
-}
 
 const base::Registration<Law> registration{{
     .name = "rate_n",
@@ -28,7 +20,7 @@ const base::Registration<Law> registration{{
               .response = Variable::kLearningRate,
               .coefficients = {{.name = "c", .help = "scale of the best rate"}},
               .exponents = {{.name = "a", .help = "how fast the best rate falls with size"}},
-              .log_terms = log_terms},
+              .log_terms = log_power_term<&Point::parameters, -1>},
 }};
 
 }  // namespace
