@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string_view>
 
 #include "report/figures/gnuplot.h"
 #include "report/wording.h"
 #include "scaling/optimum.h"
+#include "scaling/row_noise.h"
 
 namespace windtunnel::report {
 namespace {
@@ -176,9 +179,16 @@ std::optional<Figure> residual_figure(const LawFit& fit, const std::vector<Obser
   return figure;
 }
 
+/// Labels are wide, so that few fit; one alone would give no scale.
+double step_of_panel(const Extent& x) {
+  const double step = tic_step(x.high - x.low, 3);
+  const double labels = std::floor(x.high / step) - std::ceil(x.low / step) + 1;
+  return labels >= 2 ? step : tic_step(x.high - x.low, 5);
+}
+
 /// One small panel for each parameter.
 std::optional<Figure> profile_figure(const LawFit& fit, const std::vector<Observation>& rows) {
-  const scaling::Target target = scaling::target_of(rows, fit.options);
+  const scaling::Target target = scaling::target_of(rows, fit);
   const scaling::Objective objective(target);
   const scaling::Minimum best = scaling::minimum_of(fit);
   const scaling::Noise noise =
@@ -201,7 +211,7 @@ std::optional<Figure> profile_figure(const LawFit& fit, const std::vector<Observ
     panels += "set xlabel " + gnuplot_text(name) + " noenhanced\n" +
               fmt::format("set xrange [{}:{}]\nset yrange [0:{}]\nset xtics {}\nset ytics auto\n",
                           exact(x.low), exact(x.high), exact(2 * noise.threshold()),
-                          exact(tic_step(x.high - x.low, 3))) +
+                          exact(step_of_panel(x))) +
               fmt::format("set arrow 1 from {0}, graph 0 to {0}, graph 1 nohead lw 1 {1}\n",
                           exact(value), line_colour(colour::kFaint)) +
               fmt::format(
@@ -260,10 +270,14 @@ std::optional<Figure> hull_figure(const LawFit& fit, const scaling::HullApproach
     x.hold(compute(*row));
     y.hold(row->loss);
   }
+  std::map<std::string_view, const Observation*> by_name;
+  for (const std::string& name : hull.names) by_name[name] = nullptr;
+  for (const Observation& row : rows) {
+    const auto corner = by_name.find(row.name);
+    if (corner != by_name.end()) corner->second = &row;
+  }
   for (const std::string& name : hull.names) {
-    const auto row = std::find_if(rows.begin(), rows.end(),
-                                  [&](const Observation& item) { return item.name == name; });
-    if (row != rows.end()) corners.add({compute(*row), row->loss});
+    if (const Observation* row = by_name.at(name)) corners.add({compute(*row), row->loss});
   }
   if (x.empty() || !(x.low > 0) || !(y.low > 0)) return std::nullopt;
   Figure figure;
@@ -283,16 +297,17 @@ std::optional<Figure> isoflop_figure(const LawFit& fit, const scaling::IsoFlopAp
                                      const std::vector<Observation>& rows) {
   DataBlock measured("measured"), curves("curves"), vertices("vertices");
   Extent x, y, budgets;
+  const std::vector<const Observation*> shown = drawn(rows);
   for (const scaling::IsoFlop& budget : isoflop.budgets) {
     if (!budget.left_out.empty()) continue;
     const double log_flops = std::log10(budget.flops);
     Extent sizes;
-    for (const Observation& row : rows) {
-      if (std::abs(std::log(compute(row) / budget.flops)) > 0.1) continue;
-      measured.add({row.parameters_active, row.loss, log_flops});
-      sizes.hold(*row.parameters_active);
-      x.hold(*row.parameters_active);
-      y.hold(row.loss);
+    for (const Observation* row : shown) {
+      if (std::abs(std::log(compute(*row) / budget.flops)) > 0.1) continue;
+      measured.add({row->parameters_active, row->loss, log_flops});
+      sizes.hold(*row->parameters_active);
+      x.hold(*row->parameters_active);
+      y.hold(row->loss);
     }
     if (sizes.empty()) continue;
     constexpr int kSteps = 40;

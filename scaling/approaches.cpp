@@ -235,16 +235,19 @@ IsoFlopApproach isoflop_approach(const std::vector<Observation>& rows, const Iso
 }
 
 Approaches run_approaches(const std::vector<Observation>& rows, const FitOptions& options,
-                          const std::string& which) {
+                          const std::string& which, const LawFit* fitted) {
   Approaches result;
   const bool all = which == "all";
-  std::optional<LawFit> fit;
+  std::optional<LawFit> made;
+  const LawFit* fit = nullptr;
   if (all || which == "3" || which == "2") {
     try {
       FitOptions plain = options;
       plain.law = law_named(options.law).entry.variables.size() > 1 ? options.law : "loss_nd";
       plain.gate = false;
-      fit = fit_law(rows, plain);
+      const bool known = fitted != nullptr && plain.law == options.law;
+      if (!known) made = fit_law(rows, plain);
+      fit = known ? fitted : &*made;
       if (all || which == "3") {
         result.parametric = fit->optimum;
         if (!fit->optimum) result.parametric_problem = "law " + plain.law + " has no closed form";

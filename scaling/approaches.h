@@ -144,9 +144,10 @@ HullApproach hull_approach(const std::vector<Observation>& rows);
 IsoFlopApproach isoflop_approach(const std::vector<Observation>& rows,
                                  const IsoFlopRules& rules = {});
 
-/// `which`: "1", "2", "3" or "all".
+/// `which`: "1", "2", "3" or "all". `fitted`: what fit_law made of these rows and options, where it
+/// is known already; approach 3 and the bias of approach 2 read it.
 Approaches run_approaches(const std::vector<Observation>& rows, const FitOptions& options,
-                          const std::string& which);
+                          const std::string& which, const LawFit* fitted = nullptr);
 
 std::string approaches_text(const Approaches& approaches);
 

@@ -54,7 +54,7 @@ class Objective::Descent {
   /// From the free parameters to all: a pinned coefficient is fixed as it stands, so its centred
   /// form moves with the exponents.
   Matrix lift_;
-  Curvature curvature_ = Curvature::kReweighted;
+  Curvature curvature_;
   double widening_;
   double damping_ = 0;
   /// Share of the objective that the last step took off.
@@ -73,6 +73,7 @@ Objective::Descent::Descent(const Objective& objective, const Pins& pins, const 
       low_(all_),
       high_(all_),
       at_(objective.to_vector(start)),
+      curvature_(widening > 1 ? Curvature::kReweighted : Curvature::kExact),
       widening_(objective.huber_delta_ ? widening : 1) {
   const double log_loss = std::log(objective.smallest_loss_);
   for (int k = 0; k < terms_; ++k) {

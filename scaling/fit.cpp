@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 
 #include "base/random.h"
 #include "base/text.h"
@@ -23,6 +24,7 @@ constexpr double kLogSpan = 25;
 /// Above this, starts are tried on kRowsSearched of the rows and the best is finished on all.
 constexpr size_t kManyRows = 20000;
 constexpr size_t kRowsSearched = 5000;
+constexpr size_t kRowsOfABlock = 1024;
 /// Residuals of a projected start are far wider than Huber's delta.
 constexpr double kWideningOfStarts = 10;
 
@@ -31,7 +33,8 @@ constexpr double kWideningOfStarts = 10;
 /// with the reference in the middle of the rows, without which ln A and alpha are nearly collinear.
 class Model {
  public:
-  Model(const Target& target, Pins pins) : law_(*target.law), on_log_(target.on_log) {
+  Model(const Objective& objective, Pins pins)
+      : law_(objective.law()), on_log_(objective.on_log()), reference_(objective.middle()) {
     pins.coefficients.resize(law_.coefficients.size());
     pins.exponents.resize(law_.exponents.size());
     pins_ = std::move(pins);
@@ -41,18 +44,25 @@ class Model {
     for (size_t j = 0; j < law_.exponents.size(); ++j) {
       if (!pins_.exponents[j]) free_exponents_.push_back(j);
     }
-    reference_ = middle(target.rows);
   }
 
+  struct Terms {
+    std::array<double, Law::kMaximumExponents> exponents;
+    std::array<double, Law::kMaximumTerms> log;
+    std::array<double, Law::kMaximumTerms * Law::kMaximumExponents> derivative;
+  };
+
+  Terms terms_at_reference(const double* free) const { return terms(reference_, free); }
   size_t free_count() const { return free_coefficients_.size() + free_exponents_.size(); }
   const std::vector<size_t>& free_coefficients() const { return free_coefficients_; }
   const std::vector<size_t>& free_exponents() const { return free_exponents_; }
   bool on_log() const { return on_log_; }
 
   /// The prediction, on the scale of the residual; `gradient` by the free parameters, or null.
-  double predict(const Point& point, const double* free, double* gradient) const {
+  /// `centre`: terms_at_reference(free).
+  double predict(const Point& point, const double* free, const Terms& centre,
+                 double* gradient) const {
     const Terms at = terms(point, free);
-    const Terms centre = terms(reference_, free);
     std::array<double, Law::kMaximumTerms> log_value;
     double largest = -kInfinity;
     size_t next_free = 0;
@@ -115,38 +125,25 @@ class Model {
   }
 
  private:
-  struct Terms {
-    std::array<double, Law::kMaximumExponents> exponents;
-    std::array<double, Law::kMaximumTerms> log;
-    std::array<double, Law::kMaximumTerms * Law::kMaximumExponents> derivative;
-  };
-
   Terms terms(const Point& point, const double* free) const {
-    std::vector<double> exponents(law_.exponents.size());
+    Terms result;
     size_t next_free = free_coefficients_.size();
-    for (size_t j = 0; j < exponents.size(); ++j) {
-      exponents[j] = pins_.exponents[j] ? *pins_.exponents[j] : std::exp(free[next_free++]);
+    for (size_t j = 0; j < law_.exponents.size(); ++j) {
+      result.exponents[j] = pins_.exponents[j] ? *pins_.exponents[j] : std::exp(free[next_free++]);
     }
-    return terms_for(point, exponents);
+    fill(point, result);
+    return result;
   }
 
   Terms terms_for(const Point& point, const std::vector<double>& exponents) const {
     Terms result;
     std::copy(exponents.begin(), exponents.end(), result.exponents.begin());
-    law_.log_terms(point, result.exponents.data(), result.log.data(), result.derivative.data());
+    fill(point, result);
     return result;
   }
 
-  /// Geometric mean of every variable the law reads.
-  Point middle(const std::vector<Row>& rows) const {
-    Point sum;
-    for (const Row& row : rows) {
-      sum.parameters += std::log(row.point.parameters);
-      sum.tokens += std::log(row.point.tokens);
-      sum.flops += std::log(row.point.flops);
-    }
-    const double n = static_cast<double>(rows.size());
-    return {std::exp(sum.parameters / n), std::exp(sum.tokens / n), std::exp(sum.flops / n)};
+  void fill(const Point& point, Terms& terms) const {
+    law_.log_terms(point, terms.exponents.data(), terms.log.data(), terms.derivative.data());
   }
 
   const Law& law_;
@@ -159,34 +156,34 @@ class Model {
 
 double measured(const Row& row, bool on_log) { return on_log ? std::log(row.loss) : row.loss; }
 
-class RowCost final : public ceres::CostFunction {
+/// Residuals of some rows in a row.
+class RowsCost final : public ceres::CostFunction {
  public:
-  RowCost(const Model& model, const Row& row) : model_(model), row_(row) {
+  RowsCost(const Model& model, const Row* rows, int count) : model_(model), rows_(rows) {
     mutable_parameter_block_sizes()->push_back(static_cast<int>(model.free_count()));
-    set_num_residuals(1);
+    set_num_residuals(count);
   }
 
-  bool Evaluate(double const* const* parameters, double* residual,
+  bool Evaluate(double const* const* parameters, double* residuals,
                 double** jacobians) const override {
     double* gradient = jacobians ? jacobians[0] : nullptr;
-    const double prediction = model_.predict(row_.point, parameters[0], gradient);
-    residual[0] = row_.weight * (prediction - measured(row_, model_.on_log()));
-    if (gradient) {
-      for (size_t f = 0; f < model_.free_count(); ++f) gradient[f] *= row_.weight;
+    const Model::Terms centre = model_.terms_at_reference(parameters[0]);
+    bool finite = true;
+    for (int i = 0; i < num_residuals(); ++i) {
+      const Row& row = rows_[i];
+      const double prediction = model_.predict(row.point, parameters[0], centre, gradient);
+      residuals[i] = row.weight * (prediction - measured(row, model_.on_log()));
+      finite = finite && std::isfinite(residuals[i]);
+      if (!gradient) continue;
+      for (size_t f = 0; f < model_.free_count(); ++f) *gradient++ *= row.weight;
     }
-    return std::isfinite(residual[0]);
+    return finite;
   }
 
  private:
   const Model& model_;
-  const Row& row_;
+  const Row* rows_;
 };
-
-double smallest_loss(const Target& target) {
-  double smallest = kInfinity;
-  for (const Row& row : target.rows) smallest = std::min(smallest, row.loss);
-  return smallest;
-}
 
 /// Ceres from `start`, with exactly these pins; coefficients at 0 stay there.
 Minimum polish(const Target& target, const Objective& objective, Pins pins, const Minimum& start) {
@@ -194,10 +191,10 @@ Minimum polish(const Target& target, const Objective& objective, Pins pins, cons
   for (size_t k = 0; k < start.coefficients.size(); ++k) {
     if (start.coefficients[k] == 0) pins.coefficients[k] = 0;
   }
-  const Model model(target, pins);
+  const Model model(objective, pins);
   const Law& law = *target.law;
-  const double log_loss = std::log(smallest_loss(target));
-  std::vector<double> free = model.to_free(start, smallest_loss(target));
+  const double log_loss = std::log(objective.smallest_loss());
+  std::vector<double> free = model.to_free(start, objective.smallest_loss());
   const size_t coefficients = model.free_coefficients().size();
 
   Minimum result;
@@ -210,9 +207,12 @@ Minimum polish(const Target& target, const Objective& objective, Pins pins, cons
     ceres::Problem problem(ownership);
     std::unique_ptr<ceres::HuberLoss> huber;
     if (target.huber_delta) huber = std::make_unique<ceres::HuberLoss>(*target.huber_delta);
-    for (const Row& row : target.rows) {
-      problem.AddResidualBlock(new RowCost(model, row), row.robust ? huber.get() : nullptr,
-                               free.data());
+    // Huber's loss is of one residual; squares may come in blocks, which a long table is faster in.
+    const size_t together = huber ? 1 : kRowsOfABlock;
+    for (size_t from = 0; from < target.rows.size(); from += together) {
+      const size_t count = std::min(together, target.rows.size() - from);
+      problem.AddResidualBlock(new RowsCost(model, &target.rows[from], static_cast<int>(count)),
+                               target.rows[from].robust ? huber.get() : nullptr, free.data());
     }
     std::vector<double> low(free.size()), high(free.size());
     for (size_t f = 0; f < free.size(); ++f) {
@@ -290,15 +290,6 @@ std::vector<Minimum> grid_of_starts(const Objective& objective, const Pins& pins
   return starts;
 }
 
-/// Large tables are searched on this many of their rows, drawn once.
-Target thinned(const Target& target) {
-  Target sample = target;
-  base::RandomStream random(1, "rows of the search");
-  random.shuffle(sample.rows);
-  sample.rows.resize(kRowsSearched);
-  return sample;
-}
-
 /// Whether a descent went nowhere: then its answer is a start, not a fit.
 bool is_start(const Minimum& found, const Minimum& start) {
   for (size_t j = 0; j < found.exponents.size(); ++j) {
@@ -309,15 +300,26 @@ bool is_start(const Minimum& found, const Minimum& start) {
 
 }  // namespace
 
+Target thinned(const Target& target, size_t rows, std::string_view purpose) {
+  if (target.rows.size() <= rows) return target;
+  std::vector<size_t> order(target.rows.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  base::RandomStream random(1, purpose);
+  random.shuffle(order);
+  Target sample{.law = target.law, .on_log = target.on_log, .huber_delta = target.huber_delta};
+  for (size_t i = 0; i < rows; ++i) sample.rows.push_back(target.rows[order[i]]);
+  return sample;
+}
+
 Minimum minimise(const Target& target, const Pins& pins, const Minimum& start) {
   return Objective(target).descend(pins, start);
 }
 
-Search search(const Target& target, int starts, const Pins& pins) {
+Search search(const Target& target, int starts, const Pins& pins, const FitProgress& progress) {
   const bool many = target.rows.size() > kManyRows;
   const Objective objective(target);
   std::optional<Objective> sample;
-  if (many) sample.emplace(thinned(target));
+  if (many) sample.emplace(thinned(target, kRowsSearched, "rows of the search"));
   const Objective& searched = many ? *sample : objective;
 
   const std::vector<Minimum> grid = grid_of_starts(searched, pins, starts);
@@ -329,6 +331,7 @@ Search search(const Target& target, int starts, const Pins& pins) {
   best.objective = kInfinity;
   const auto wanted = std::min(grid.size(), static_cast<size_t>(std::max(starts, 1)));
   for (size_t s = 0; s < wanted; ++s) {
+    if (progress) progress("search", static_cast<double>(s) / static_cast<double>(wanted));
     // The best of the grid first, then evenly through the ranks.
     const Minimum& start = grid[s * grid.size() / wanted];
     Minimum found =
@@ -364,6 +367,7 @@ Search search(const Target& target, int starts, const Pins& pins) {
     if (again.converged && again.objective < best.objective) best = again;
   }
   Minimum polished = polish(target, objective, pins, best);
+  result.solver_agrees = polished.converged;
   if (polished.converged && polished.objective < best.objective) {
     for (const std::string& bound : best.bounds_hit) {
       if (bound.ends_with(" = 0")) polished.bounds_hit.push_back(bound);

@@ -13,19 +13,25 @@
 // itself and handed to Ceres, and what lowers the objective is taken and reported. A coefficient
 // that may vanish is also tried at exactly 0, which no logarithm reaches.
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scaling/law.h"
 
 namespace windtunnel::scaling {
 
+inline constexpr int64_t kOwnRun = -1;
+
 struct Row {
   Point point;
   double loss = 0;
-  /// Rows with the same name are one run: the bootstrap draws them together.
-  std::string name = {};
+  /// Rows with the same number are one run, which the bootstrap draws whole; kOwnRun: a run of one
+  /// row.
+  int64_t run = kOwnRun;
   double weight = 1;
   /// false: least squares for this row whatever the objective.
   bool robust = true;
@@ -40,6 +46,9 @@ struct Target {
   /// Huber's width; nullopt: least squares.
   std::optional<double> huber_delta;
 };
+
+/// `rows` of the target's, drawn once and always the same for a purpose; all, if it has no more.
+Target thinned(const Target& target, size_t rows, std::string_view purpose);
 
 /// Values held fixed, in the law's order; an empty vector fixes nothing. A coefficient fixed at 0
 /// removes its term.
@@ -63,6 +72,9 @@ inline constexpr double kTolerance = 1e-12;
 /// Starts whose objectives agree to this are in one basin.
 inline constexpr double kSameBasin = 1e-6;
 
+/// Told what is being done and how much of it is: "search", 0.4. Called often; empty: nobody asks.
+using FitProgress = std::function<void(const char* stage, double share)>;
+
 struct Search {
   Minimum best;
   int starts = 0;
@@ -74,6 +86,8 @@ struct Search {
   double restart_gain = 0;
   /// Of it, by Ceres.
   double solver_gain = 0;
+  /// Ceres could compute the law around the minimum and ended at one.
+  bool solver_agrees = false;
   /// The best descent never left its start.
   bool answer_is_a_start = false;
   /// Rows the starts were tried on; large tables are thinned for that.
@@ -82,7 +96,8 @@ struct Search {
 
 /// From `starts` points of the grid, then restarts around the best. Deterministic.
 /// Errors: Error if no start converges.
-Search search(const Target& target, int starts, const Pins& pins = {});
+Search search(const Target& target, int starts, const Pins& pins = {},
+              const FitProgress& progress = {});
 
 /// From one start, where `pins` may hold values; for profiles.
 Minimum minimise(const Target& target, const Pins& pins, const Minimum& start);

@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/random.h"
 #include "base/text.h"
-#include "scaling/row_noise.h"
 
 namespace windtunnel::scaling {
 namespace {
 
 constexpr size_t kCuts = 12;
-constexpr size_t kRows = 5000;
+/// An interval costs passes over all fitted rows, so that the cost grows with their square.
+constexpr size_t kRows = 2000;
 constexpr int kStarts = 4;
 /// Budgets this close are one.
 constexpr double kSameBudget = 1.001;
@@ -56,16 +55,11 @@ Window test_window(const Target& fitted, const std::vector<Row>& tested, double 
 
 }  // namespace
 
-Gate run_gate(const std::vector<Observation>& rows, const FitOptions& options,
-              const RowNoise& row_noise) {
+Gate run_gate(const Target& target, const FitOptions& options, const FitProgress& progress) {
   Gate gate;
-  Target all = target_of(rows, options);
-  if (row_noise.is_used) weigh_rows(all, rows, *row_noise.between_runs);
-  if (all.rows.size() > kRows) {
-    base::RandomStream random(1, "rows of the gate");
-    random.shuffle(all.rows);
-    all.rows.resize(kRows);
-    gate.note = "tested on " + std::to_string(kRows) + " of " + std::to_string(rows.size()) +
+  Target all = thinned(target, kRows, "rows of the gate");
+  if (all.rows.size() < target.rows.size()) {
+    gate.note = "tested on " + std::to_string(kRows) + " of " + std::to_string(target.rows.size()) +
                 " rows, drawn once";
   }
   std::stable_sort(all.rows.begin(), all.rows.end(), [](const Row& a, const Row& b) {
@@ -94,6 +88,7 @@ Gate run_gate(const std::vector<Observation>& rows, const FitOptions& options,
   cuts.push_back(all.rows.size());
   Missed missed;
   for (size_t c = 0; c + 1 < cuts.size(); ++c) {
+    if (progress) progress("hold-outs", static_cast<double>(c) / static_cast<double>(wanted));
     const auto at = [&](size_t index) {
       return all.rows.begin() + static_cast<std::ptrdiff_t>(index);
     };

@@ -10,11 +10,11 @@ namespace windtunnel::scaling {
 /// At most twelve cuts, evenly through the distinct budgets; the first leaves enough rows to fit
 /// and never less than a third of them. A gate without windows says why in `note`.
 ///
-/// Rows weigh as `row_noise`, found from all of them, says.
+/// `target` is what the law is fitted to, with its rows' weights; of the options only those of
+/// intervals are read.
 ///
-/// Cost:    one short search for each cut, an interval for each tested row; a table above 5,000
+/// Cost:    one short search for each cut, an interval for each tested row; a table above 2,000
 ///          rows is thinned to that.
-Gate run_gate(const std::vector<Observation>& rows, const FitOptions& options,
-              const RowNoise& row_noise = {});
+Gate run_gate(const Target& target, const FitOptions& options, const FitProgress& progress = {});
 
 }  // namespace windtunnel::scaling

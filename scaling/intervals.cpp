@@ -183,12 +183,14 @@ class Profiled {
     pins_.exponents.resize(law.exponents.size());
     for (size_t k = 0; k < law.coefficients.size(); ++k) {
       if (law.coefficients[k].name != parameter) continue;
+      index_ = k;
       pin_ = &pins_.coefficients[k];
       value_ = best.coefficients[k];
       may_vanish_ = law.coefficients[k].may_vanish;
     }
     for (size_t j = 0; j < law.exponents.size(); ++j) {
       if (law.exponents[j].name != parameter) continue;
+      index_ = law.coefficients.size() + j;
       pin_ = &pins_.exponents[j];
       value_ = best.exponents[j];
       exponent_ = &law.exponents[j];
@@ -201,7 +203,7 @@ class Profiled {
     for (const double loss : objective.losses()) largest = std::max(largest, loss);
     low_limit = 0;
     high_limit = 2 * largest;
-    step = 0.01 * largest;
+    step_ = 0.01 * largest;
   }
   Profiled(const Profiled&) = delete;
   Profiled& operator=(const Profiled&) = delete;
@@ -217,11 +219,23 @@ class Profiled {
     return pins_;
   }
 
+  /// Where the rise reaches `level` by the curvature alone, which few trials then correct.
+  double first_step(const Objective& objective, const Minimum& best, const Noise& noise,
+                    double level) const {
+    const auto error = objective.standard_error(best, index_);
+    if (!error) return step_;
+    const double distance = level * std::sqrt(noise.variance) * *error;
+    if (may_vanish_) return std::min(value_ * distance, high_limit);
+    // No further than a factor of e at once: where little is known, the curvature knows less.
+    return std::min(exponent_ ? distance / value_ : distance, 1.0);
+  }
+
   double low_limit = -200;
   double high_limit = 200;
-  double step = 0.02;
 
  private:
+  double step_ = 0.02;
+  size_t index_ = 0;
   Pins pins_;
   std::optional<double>* pin_ = nullptr;
   const Exponent* exponent_ = nullptr;
@@ -236,6 +250,8 @@ Interval profile_interval(const Objective& objective, const Minimum& best, const
   Profiled profiled(objective, best, parameter);
   if (noise.variance == 0) return {profiled.value(), profiled.value()};
   const double inside = profiled.inside();
+  const double level = std::sqrt(noise.threshold());
+  const double step = profiled.first_step(objective, best, noise, level);
   Interval interval;
   for (const bool upper : {false, true}) {
     Rise rise(best, noise);
@@ -246,7 +262,7 @@ Interval profile_interval(const Objective& objective, const Minimum& best, const
       end = profiled.value();
       continue;
     }
-    const auto found = crossing(at, inside, profiled.step, limit, std::sqrt(noise.threshold()));
+    const auto found = crossing(at, inside, step, limit, level);
     if (found) end = profiled.value_of_trial(*found);
     if (!found && profiled.may_vanish() && !upper) end = 0;
   }
@@ -290,19 +306,21 @@ Interval mean_interval(const Objective& objective, const Minimum& best, const No
 }
 
 Bootstrap bootstrap(const Target& target, const Minimum& best, int draws, double confidence,
-                    uint64_t seed) {
+                    uint64_t seed, const FitProgress& progress) {
   const Law& law = *target.law;
-  std::map<std::string, std::vector<size_t>> runs;
+  std::vector<std::vector<size_t>> clusters;
+  std::map<int64_t, size_t> cluster_of_run;
   std::map<std::vector<double>, size_t> point_numbers;
   std::vector<size_t> point_of_row;
   for (size_t i = 0; i < target.rows.size(); ++i) {
-    runs[target.rows[i].name].push_back(i);
+    const int64_t run = target.rows[i].run;
+    const bool joins = run != kOwnRun && !cluster_of_run.emplace(run, clusters.size()).second;
+    if (!joins) clusters.emplace_back();
+    (joins ? clusters[cluster_of_run[run]] : clusters.back()).push_back(i);
     std::vector<double> where;
     for (const Variable v : law.variables) where.push_back(value_of(target.rows[i].point, v));
     point_of_row.push_back(point_numbers.emplace(where, point_numbers.size()).first->second);
   }
-  std::vector<const std::vector<size_t>*> clusters;
-  for (const auto& [name, rows] : runs) clusters.push_back(&rows);
   const std::vector<std::vector<double>> grid = coarse_grid(law);
 
   Objective objective(target);
@@ -313,10 +331,11 @@ Bootstrap bootstrap(const Target& target, const Minimum& best, int draws, double
   std::vector<int> seen_in_draw(point_numbers.size(), -1);
   std::vector<double> counts(target.rows.size());
   for (int draw = 0; draw < draws; ++draw) {
+    if (progress) progress("bootstrap", static_cast<double>(draw) / draws);
     std::fill(counts.begin(), counts.end(), 0.0);
     size_t points = 0;
     for (size_t c = 0; c < clusters.size(); ++c) {
-      for (const size_t row : *clusters[random.below(clusters.size())]) {
+      for (const size_t row : clusters[random.below(clusters.size())]) {
         ++counts[row];
         int& seen = seen_in_draw[point_of_row[row]];
         if (seen != draw) ++points;

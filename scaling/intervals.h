@@ -93,11 +93,11 @@ struct Bootstrap {
   int failures = 0;
 };
 
-/// Draws runs (rows of one name together) with replacement. Each draw is fitted from `best` and
-/// from the best of a coarse grid of its own, so that it may end in another basin. Deterministic
-/// for a seed.
+/// Draws runs (Row::run) with replacement, all rows of one together. Each draw is fitted from
+/// `best` and from the best of a coarse grid of its own, so that it may end in another basin.
+/// Deterministic for a seed.
 Bootstrap bootstrap(const Target& target, const Minimum& best, int draws, double confidence,
-                    uint64_t seed);
+                    uint64_t seed, const FitProgress& progress = {});
 
 /// The value below which `share` of the values lie, between neighbours. Sorts; not for none.
 double quantile_of(std::vector<double>& values, double share);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/text.h"
 #include "scaling/gate.h"
@@ -19,11 +21,15 @@ Target target_of(const std::vector<Observation>& rows, const FitOptions& options
   target.law = &law_named(options.law).entry;
   target.on_log = options.on == "log";
   if (options.objective == "huber") target.huber_delta = options.huber_delta;
+  target.rows.reserve(rows.size());
+  std::unordered_map<std::string_view, int64_t> runs;
   for (const Observation& row : rows) {
     const Point point = point_of(row);
-    target.rows.push_back({.point = point,
-                           .loss = response_of(*target.law, point, row.loss),
-                           .name = row.run.empty() ? row.name : row.run});
+    Row& added = target.rows.emplace_back();
+    added.point = point;
+    added.loss = response_of(*target.law, point, row.loss);
+    if (row.run.empty()) continue;
+    added.run = runs.emplace(row.run, static_cast<int64_t>(runs.size())).first->second;
   }
   return target;
 }
@@ -92,6 +98,7 @@ Diagnostics diagnostics_of(const Target& target, const Search& found, const Nois
   result.second_basin_objective = found.second_basin;
   result.restart_gain = found.restart_gain;
   result.solver_gain = found.solver_gain;
+  result.solver_agrees = found.solver_agrees;
   result.answer_is_a_start = found.answer_is_a_start;
   result.rows_searched = found.rows_searched;
   const auto& variables = target.law->variables;
@@ -242,21 +249,30 @@ Interval widened(double predicted, const Interval& interval, double model_error,
 
 /// Profile intervals of every parameter, by the name and the sign people see.
 std::map<std::string, Interval> profiles_of(const Law& law, const Objective& objective,
-                                            const Minimum& best, const Noise& noise) {
+                                            const Minimum& best, const Noise& noise,
+                                            const FitProgress& progress) {
   std::map<std::string, Interval> result;
+  const auto tell = [&] {
+    if (progress) {
+      progress("intervals", static_cast<double>(result.size()) / law.parameter_count());
+    }
+  };
   for (const Coefficient& item : law.coefficients) {
+    tell();
     result[item.name] = profile_interval(objective, best, noise, item.name);
   }
   for (const Exponent& item : law.exponents) {
+    tell();
     result[item.name] = shown_interval(item, profile_interval(objective, best, noise, item.name));
   }
   return result;
 }
 
-void add_bootstrap(const Target& target, const Minimum& best, LawFit& fit) {
+void add_bootstrap(const Target& target, const Minimum& best, LawFit& fit,
+                   const FitProgress& progress) {
   const Law& law = *target.law;
   const Bootstrap drawn = bootstrap(target, best, fit.options.bootstrap, fit.options.confidence,
-                                    static_cast<uint64_t>(fit.options.seed));
+                                    static_cast<uint64_t>(fit.options.seed), progress);
   fit.diagnostics.bootstrap_failures = drawn.failures;
   size_t p = 0;
   for (const Coefficient& item : law.coefficients) {
@@ -301,6 +317,9 @@ void add_search_warnings(LawFit& fit) {
   if (d.answer_is_a_start) {
     fit.warnings.push_back("the search never left its start: the numbers are no fit");
   }
+  if (!d.solver_agrees) {
+    fit.warnings.push_back("Ceres found no minimum from this one: only restarts checked it");
+  }
   if (d.restart_gain > kSameBasin) {
     fit.warnings.push_back("a restart lowered the objective by " +
                            base::format_number(100 * d.restart_gain, 3) +
@@ -311,13 +330,16 @@ void add_search_warnings(LawFit& fit) {
 }  // namespace
 
 LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
-               const std::vector<Wanted>& wanted) {
+               const std::vector<Wanted>& wanted, const FitProgress& progress) {
+  const auto tell = [&](const char* stage, size_t done, size_t of) {
+    if (progress) progress(stage, static_cast<double>(done) / static_cast<double>(of));
+  };
   base::require_valid(base::to_json(options), base::schema_of<FitOptions>(), "fit options");
   require_fittable(rows, options.law);
   Target target = target_of(rows, options);
   const Law& law = *target.law;
   const RowNoise row_noise = weigh_rows(target, rows, options);
-  const Search found = search(target, options.starts);
+  const Search found = search(target, options.starts, {}, progress);
   const Minimum& best = found.best;
   const Objective objective(target);
   const Noise noise = noise_of(objective, best, options.confidence, options.noise_floor);
@@ -332,14 +354,15 @@ LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
   fit.parameters = named(law, best);
   fit.diagnostics = diagnostics_of(target, found, noise);
   fit.row_noise = row_noise;
-  fit.rows.assign(rows.begin(),
-                  rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), kRowsKept)));
-  fit.intervals.profile = profiles_of(law, objective, best, noise);
-  if (options.bootstrap > 0) add_bootstrap(target, best, fit);
+  const size_t kept = std::min(rows.size(), kRowsKept);
+  for (size_t i = 0; i < kept; ++i) fit.rows.push_back(rows[i * rows.size() / kept]);
+  fit.intervals.profile = profiles_of(law, objective, best, noise, progress);
+  if (options.bootstrap > 0) add_bootstrap(target, best, fit, progress);
   fit.verdict = identifiability(target, best, noise, fit.intervals.profile, fit.diagnostics);
   add_search_warnings(fit);
-  if (options.gate) fit.gate = run_gate(rows, options, row_noise);
+  if (options.gate) fit.gate = run_gate(target, options, progress);
   for (const Wanted& item : wanted) {
+    tell("forecasts", fit.forecasts.size(), wanted.size());
     fit.forecasts.push_back(forecast(target, objective, best, noise, fit, item));
   }
   fit.band = band_of(target, objective, best, noise, wanted);

@@ -146,6 +146,7 @@ struct Diagnostics {
   std::optional<double> second_basin_objective;
   double restart_gain = 0;
   double solver_gain = 0;
+  bool solver_agrees = false;
   bool answer_is_a_start = false;
   /// Rows within huber_delta; null for least squares.
   std::optional<int> rows_in_quadratic_zone;
@@ -177,6 +178,7 @@ struct Diagnostics {
     visit("restart_gain", self.restart_gain,
           {.help = "by how much restarts still lowered the objective, relative"});
     visit("solver_gain", self.solver_gain, {.help = "of it, by Ceres after our own descent"});
+    visit("solver_agrees", self.solver_agrees, {.help = "Ceres could judge the minimum"});
     visit("answer_is_a_start", self.answer_is_a_start, {.help = "the search never moved"});
     visit("rows_in_quadratic_zone", self.rows_in_quadratic_zone, {.help = "of Huber's loss"});
     visit("bounds_hit", self.bounds_hit, {.help = "where the fit ended at a bound"});
@@ -348,7 +350,8 @@ struct LawFit {
   Verdict verdict;
   Diagnostics diagnostics;
   RowNoise row_noise;
-  /// At most kRowsKept of them; diagnostics.rows says how many there were.
+  /// At most kRowsKept of them, evenly through the table; diagnostics.rows says how many there
+  /// were.
   std::vector<Observation> rows;
   std::string data_fingerprint;
   std::vector<LeftOut> left_out;
@@ -406,7 +409,7 @@ struct Wanted {
 /// lies inside the fitted range of C (of the law's first variable, if C is not known), where a
 /// forecast would test nothing.
 LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
-               const std::vector<Wanted>& wanted = {});
+               const std::vector<Wanted>& wanted = {}, const FitProgress& progress = {});
 
 /// Fills fit.held_out from the forecasts that are in `fit` already. `forecast_of` maps the name of
 /// a row to the name of its forecast; several rows (seeds) may share one.

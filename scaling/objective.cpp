@@ -1,5 +1,6 @@
 #include "scaling/objective.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -162,6 +163,47 @@ double Objective::at(const Minimum& minimum) const {
   RowSums sums;
   sums_at(minimum, Curvature::kExact, sums);
   return sums.objective;
+}
+
+std::optional<double> Objective::standard_error(const Minimum& minimum, size_t parameter) const {
+  const auto terms = minimum.coefficients.size();
+  std::vector<int> free;
+  std::optional<int> asked;
+  for (size_t p = 0; p < terms + minimum.exponents.size(); ++p) {
+    if (p < terms && minimum.coefficients[p] == 0) continue;
+    if (p == parameter) asked = static_cast<int>(free.size());
+    free.push_back(static_cast<int>(p));
+  }
+  if (!asked) return std::nullopt;
+  RowSums sums;
+  sums_at(minimum, Curvature::kExact, sums);
+  const auto count = static_cast<int>(free.size());
+  Matrix hessian(count, count);
+  for (int a = 0; a < count; ++a) {
+    for (int b = a; b < count; ++b) {
+      const int entry =
+          free[static_cast<size_t>(a)] * kMaximumParameters + free[static_cast<size_t>(b)];
+      hessian(a, b) = hessian(b, a) = sums.hessian[static_cast<size_t>(entry)];
+    }
+  }
+  Vector direction = Vector::Zero(count);
+  direction(*asked) = 1;
+  if (parameter < terms) {
+    // ln c_k is the centred parameter less the centre of its term, which moves with the exponents.
+    LogTerms unused;
+    Slopes slopes;
+    law_->log_terms(middle_, minimum.exponents.data(), unused.data(), slopes.data());
+    for (int f = 0; f < count; ++f) {
+      const int j = free[static_cast<size_t>(f)] - columns_.terms;
+      if (j < 0) continue;
+      direction(f) = -slopes[parameter * minimum.exponents.size() + static_cast<size_t>(j)];
+    }
+  }
+  const Eigen::LLT<Matrix> factor(hessian);
+  if (factor.info() != Eigen::Success) return std::nullopt;
+  const double variance = direction.dot(factor.solve(direction));
+  return variance > 0 && std::isfinite(variance) ? std::optional(std::sqrt(variance))
+                                                 : std::nullopt;
 }
 
 /// What coefficient `k` must be for its term to be `share` of the smallest loss in the middle.

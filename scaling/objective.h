@@ -49,6 +49,14 @@ class Objective {
   /// Cost:    about forty projections.
   Minimum project_downhill(const Pins& pins, const Minimum& start) const;
 
+  /// Standard error of a parameter (ln of a coefficient, or an exponent; counted coefficients
+  /// first) by the curvature at a minimum, for residuals of variance 1. These laws are far from
+  /// linear: it says where to look, and is no interval. nullopt where the curvature has no inverse,
+  /// or the coefficient is 0.
+  ///
+  /// Cost:    one pass over the rows.
+  std::optional<double> standard_error(const Minimum& minimum, size_t parameter) const;
+
   const Law& law() const { return *law_; }
   bool on_log() const { return columns_.on_log; }
   std::optional<double> huber_delta() const { return huber_delta_; }

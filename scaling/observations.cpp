@@ -22,14 +22,13 @@ const std::vector<std::string> kKeys = {
 
 /// Rows must agree in one text property; the message lists the rows behind each value.
 void require_one(const std::vector<Observation>& rows, const std::string& what,
-                 const std::string& next_step,
-                 const std::function<std::string(const Observation&)>& value_of_row) {
-  const std::string first = value_of_row(rows.front());
+                 const std::string& next_step, std::string Observation::*property) {
+  const std::string& first = rows.front().*property;
   const bool one = std::all_of(rows.begin(), rows.end(),
-                               [&](const Observation& row) { return value_of_row(row) == first; });
+                               [&](const Observation& row) { return row.*property == first; });
   if (one) return;
   std::map<std::string, std::vector<std::string>> groups;
-  for (const Observation& row : rows) groups[value_of_row(row)].push_back(row.name);
+  for (const Observation& row : rows) groups[row.*property].push_back(row.name);
   std::vector<std::string> parts;
   for (const auto& [value, names] : groups) {
     parts.push_back((value.empty() ? "none" : base::shorten(value, 24)) + " (" + some_of(names) +
@@ -45,6 +44,21 @@ void require_positive(const Observation& row, const std::string& what, double va
 }
 
 }  // namespace
+
+std::vector<std::vector<size_t>> rows_of_one_loss(const std::vector<Observation>& rows) {
+  std::vector<std::pair<double, size_t>> order;
+  order.reserve(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) order.emplace_back(rows[i].loss, i);
+  std::sort(order.begin(), order.end());
+  std::vector<std::vector<size_t>> groups;
+  for (size_t i = 1; i < order.size(); ++i) {
+    if (order[i].first != order[i - 1].first) continue;
+    const bool is_new = groups.empty() || groups.back().back() != order[i - 1].second;
+    if (is_new) groups.push_back({order[i - 1].second});
+    groups.back().push_back(order[i].second);
+  }
+  return groups;
+}
 
 std::string some_of(const std::vector<std::string>& names) {
   constexpr size_t kShown = 5;
@@ -322,13 +336,14 @@ void require_no_run_twice(const std::vector<Observation>& rows) {
                            row.tokens.value_or(0), row.flops.value_or(0), row.seed.value_or(-1),
                            row.learning_rate.value_or(0));
   };
-  std::vector<size_t> order(rows.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return place(rows[a]) < place(rows[b]); });
-  for (size_t i = 1; i < order.size(); ++i) {
-    const Observation &first = rows[order[i - 1]], &second = rows[order[i]];
-    if (place(first) == place(second)) refuse(first.name, second.name);
+  for (const auto& group : rows_of_one_loss(rows)) {
+    std::vector<size_t> order = group;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return place(rows[a]) < place(rows[b]); });
+    for (size_t i = 1; i < order.size(); ++i) {
+      const Observation &first = rows[order[i - 1]], &second = rows[order[i]];
+      if (place(first) == place(second)) refuse(first.name, second.name);
+    }
   }
   std::unordered_set<std::string_view> names;
   names.reserve(rows.size());
@@ -376,12 +391,11 @@ bool same(double a, double b) {
 
 void require_comparable(const std::vector<Observation>& rows) {
   if (rows.empty()) throw Error("there are no rows to fit");
-  require_one(rows, "units of the loss", "convert them to one",
-              [](const auto& row) { return row.loss_unit; });
+  require_one(rows, "units of the loss", "convert them to one", &Observation::loss_unit);
   require_one(rows, "ways of counting FLOPs", "count all of them one way",
-              [](const auto& row) { return row.flops_convention; });
+              &Observation::flops_convention);
   require_one(rows, "data sets", "fit runs on the same data apart from the others",
-              [](const auto& row) { return row.data_fingerprint; });
+              &Observation::data_fingerprint);
 }
 
 void require_fittable(const std::vector<Observation>& rows, const std::string& law_name) {

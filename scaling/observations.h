@@ -166,6 +166,10 @@ void require_comparable(const std::vector<Observation>& rows);
 /// law has parameters and parameters, respectively; losses not all equal.
 void require_fittable(const std::vector<Observation>& rows, const std::string& law_name);
 
+/// The rows that share their loss to the last digit, two or more together, in their order: where
+/// a run that was written down twice must be.
+std::vector<std::vector<size_t>> rows_of_one_loss(const std::vector<Observation>& rows);
+
 /// Takes the rows that do not pass out of the table, into left_out.
 void apply_filter(Observations& observations, const RowFilter& filter);
 

@@ -149,8 +149,7 @@ ComputePlan plan_along(const LawFit& fit, const Minimum& best, double ratio, dou
 }  // namespace
 
 PointForecast forecast_at(const LawFit& fit, const Point& point) {
-  Target target = target_of(fit.rows, fit.options);
-  if (fit.row_noise.is_used) weigh_rows(target, fit.rows, *fit.row_noise.between_runs);
+  Target target = target_of(fit.rows, fit);
   const Objective objective(target);
   Minimum best = minimum_of(fit);
   best.objective = objective.at(best);

@@ -31,12 +31,15 @@ Minimum Objective::project(const Pins& pins, const std::vector<double>& exponent
   Minimum best;
   best.exponents = exponents;
   best.objective = kInfinity;
-  // Every subset of the few coefficients; the others are 0, which only some may be.
-  for (unsigned subset = 0; subset < 1u << terms; ++subset) {
+  // Every subset of the few coefficients, all of them first; the others are 0, which only some may
+  // be. If none of all wants to be negative, no subset is better.
+  bool all_positive = false;
+  for (unsigned left = 1u << terms; left > 0 && !all_positive; --left) {
+    const unsigned subset = left - 1;
     std::array<unsigned, Law::kMaximumTerms> chosen;
     Vector value = Vector::Zero(static_cast<int>(terms));
     int size = 0;
-    bool allowed = true;
+    bool allowed = true, whole = true;
     for (unsigned k = 0; k < terms; ++k) {
       const bool in = (subset >> k & 1u) != 0;
       if (const auto pin = pin_of(pins.coefficients, k)) {
@@ -46,6 +49,7 @@ Minimum Objective::project(const Pins& pins, const std::vector<double>& exponent
         chosen[static_cast<size_t>(size++)] = k;
       } else {
         allowed = allowed && law_->coefficients[k].may_vanish;
+        whole = false;
       }
     }
     if (!allowed) continue;
@@ -63,6 +67,7 @@ Minimum Objective::project(const Pins& pins, const std::vector<double>& exponent
       for (int a = 0; a < size; ++a)
         value(static_cast<int>(chosen[static_cast<size_t>(a)])) = solved(a);
     }
+    all_positive = whole;
     double objective = squares;
     for (unsigned k = 0; k < terms; ++k) {
       const double at = value(static_cast<int>(k));

@@ -1,6 +1,7 @@
 #include "scaling/quality.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -11,6 +12,7 @@ namespace windtunnel::scaling {
 namespace {
 
 constexpr size_t kRowsOfATrend = 10;
+constexpr size_t kRowsOfALongTrend = 20000;
 constexpr double kOutlier = 6;
 /// Median deviation -> standard deviation, for normal noise.
 constexpr double kMedianToSd = 1.4826;
@@ -31,11 +33,14 @@ std::vector<double> trend_residuals(const std::vector<Observation>& rows) {
       all_have(rows, &Observation::parameters_active) && all_have(rows, &Observation::tokens);
   if (!by_size && !all_have(rows, &Observation::flops)) return {};
   Target target{.law = &law_named(by_size ? "loss_nd" : "loss_c").entry, .huber_delta = 1e-2};
+  target.rows.reserve(rows.size());
   for (const Observation& row : rows) {
     target.rows.push_back({.point = point_of(row), .loss = row.loss});
   }
+  // The trend of a long table is known well enough from some of its rows.
+  const Target some = thinned(target, kRowsOfALongTrend, "rows of the trend");
   try {
-    return Objective(target).residuals(search(target, 4).best);
+    return residuals(target, search(some, 4).best);
   } catch (const base::Error&) {
     return {};  // no trend, so nothing is off it; the fit itself says what is wrong
   }
@@ -59,15 +64,22 @@ void flag_outliers(const std::vector<Observation>& rows, std::vector<Flag>& flag
 }
 
 void flag_duplicates(const std::vector<Observation>& rows, std::vector<Flag>& flags) {
-  std::map<std::vector<double>, std::string> seen;
-  for (const Observation& row : rows) {
-    const auto [found, is_new] =
-        seen.emplace(std::vector<double>{row.parameters_active.value_or(0), row.tokens.value_or(0),
-                                         row.flops.value_or(0), row.loss},
-                     row.name);
-    if (!is_new) {
-      flags.push_back({row.name, "duplicate", "same N, D, C and loss as " + found->second});
+  std::vector<std::pair<size_t, size_t>> repeats;
+  for (const auto& group : rows_of_one_loss(rows)) {
+    std::map<std::array<double, 3>, size_t> seen;
+    for (const size_t i : group) {
+      const Observation& row = rows[i];
+      const auto [first, is_new] =
+          seen.emplace(std::array{row.parameters_active.value_or(0), row.tokens.value_or(0),
+                                  row.flops.value_or(0)},
+                       i);
+      if (!is_new) repeats.emplace_back(i, first->second);
     }
+  }
+  std::sort(repeats.begin(), repeats.end());
+  for (const auto& [repeat, first] : repeats) {
+    flags.push_back(
+        {rows[repeat].name, "duplicate", "same N, D, C and loss as " + rows[first].name});
   }
 }
 

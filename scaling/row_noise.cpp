@@ -110,8 +110,11 @@ RowNoise weigh_rows(Target& target, const std::vector<Observation>& rows,
   return noise;
 }
 
-void weigh_rows(Target& target, const std::vector<Observation>& rows, double between_runs) {
-  set_weights(target, errors_of(target, rows), between_runs);
+Target target_of(const std::vector<Observation>& rows, const LawFit& fit) {
+  Target target = target_of(rows, fit.options);
+  if (fit.row_noise.is_used)
+    set_weights(target, errors_of(target, rows), *fit.row_noise.between_runs);
+  return target;
 }
 
 std::string row_noise_text(const RowNoise& noise) {

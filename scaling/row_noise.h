@@ -25,8 +25,8 @@ namespace windtunnel::scaling {
 RowNoise weigh_rows(Target& target, const std::vector<Observation>& rows,
                     const FitOptions& options);
 
-/// The same with a tau that is known from another call: for parts of the rows.
-void weigh_rows(Target& target, const std::vector<Observation>& rows, double between_runs);
+/// What `fit` minimised over these rows (or minimises over part of them): with its weights.
+Target target_of(const std::vector<Observation>& rows, const LawFit& fit);
 
 /// One line for people.
 std::string row_noise_text(const RowNoise& noise);

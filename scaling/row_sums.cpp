@@ -11,28 +11,31 @@
 namespace windtunnel::scaling {
 namespace {
 
-constexpr int kBlock = 128;
+constexpr int kBlock = 256;
 
-/// ln of each term times its coefficient, for one block.
-WINDTUNNEL_CLONES void log_values(const RowColumns& columns, size_t from, int rows, int term,
-                                  double log_coefficient, const double* exponents, double* values) {
-  for (int i = 0; i < rows; ++i) values[i] = log_coefficient;
+/// A term with its coefficient, for one block.
+WINDTUNNEL_CLONES void term_values(const RowColumns& columns, size_t from, int rows, int term,
+                                   double log_coefficient, const double* exponents,
+                                   double* values) {
+  bool constant = columns.power_law;
+  std::fill_n(values, rows, log_coefficient);
   if (!columns.power_law) {
     const double* log_term = columns.log_term[static_cast<size_t>(term)].data() + from;
     for (int i = 0; i < rows; ++i) values[i] += log_term[i];
-    return;
   }
-  for (int j = 0; j < columns.exponents; ++j) {
+  for (int j = 0; columns.power_law && j < columns.exponents; ++j) {
     const auto& column = columns.slope[static_cast<size_t>(term)][static_cast<size_t>(j)];
     if (column.empty()) continue;
+    constant = false;
     const double* slope = column.data() + from;
     const double exponent = exponents[j];
     for (int i = 0; i < rows; ++i) values[i] += exponent * slope[i];
   }
-}
-
-WINDTUNNEL_CLONES void exponentials(int rows, double* values) {
-  for (int i = 0; i < rows; ++i) values[i] = std::exp(values[i]);
+  if (constant) {
+    std::fill_n(values, rows, std::exp(log_coefficient));
+  } else {
+    for (int i = 0; i < rows; ++i) values[i] = std::exp(values[i]);
+  }
 }
 
 /// sum of a b, and of a b c.
@@ -53,6 +56,8 @@ struct Block {
   /// Factor of the gradient, and of products of gradients.
   double first[kBlock];
   double second[kBlock];
+  /// Of a residual by the logarithm of the prediction.
+  double scale[kBlock];
   double scratch[kBlock];
 };
 
@@ -68,25 +73,47 @@ WINDTUNNEL_CLONES double residual_factors(const RowColumns& columns, size_t from
   for (int k = 1; k < columns.terms; ++k) {
     for (int i = 0; i < rows; ++i) total[i] += block.value[k][i];
   }
+  double* inverse = block.second;
+  for (int i = 0; i < rows; ++i) inverse[i] = 1 / total[i];
   for (int k = 0; k < columns.terms; ++k) {
-    for (int i = 0; i < rows; ++i) block.value[k][i] /= total[i];
+    for (int i = 0; i < rows; ++i) block.value[k][i] *= inverse[i];
   }
-  const bool on_log = columns.on_log;
+  // Loops without conditions on what is the same for all rows: those keep a compiler from making
+  // vectors, of a logarithm most of all.
+  double* residual = block.first;
+  double* scale = block.scale;
+  if (columns.on_log) {
+    for (int i = 0; i < rows; ++i) residual[i] = std::log(total[i]);
+    std::fill_n(scale, rows, 1.0);
+  } else {
+    std::copy_n(total, rows, residual);
+    std::copy_n(total, rows, scale);
+  }
+  const double log_bend = columns.on_log ? 1 : 0;
   double objective = 0;
-  for (int i = 0; i < rows; ++i) {
-    const double prediction = on_log ? std::log(total[i]) : total[i];
-    const double scale = on_log ? 1.0 : total[i];
-    const double r = weight[i] * (prediction - measured[i]);
-    const double size = std::abs(r);
-    const double limit = widening * delta[i];
-    const double psi = std::min(std::max(r, -limit), limit);
-    objective += count[i] * psi * (r - psi / 2);
-    const double inside = size <= limit ? 1.0 : 0.0;
-    const double reweighted = size <= limit ? 1.0 : limit / size;
-    const double slope = count[i] * weight[i] * psi * scale;
-    const double bend = count[i] * weight[i] * weight[i] * scale * scale;
-    block.first[i] = slope;
-    block.second[i] = exact ? bend * inside - (on_log ? slope : 0.0) : bend * reweighted;
+  if (exact) {
+    for (int i = 0; i < rows; ++i) {
+      const double r = weight[i] * (residual[i] - measured[i]);
+      const double limit = widening * delta[i];
+      const double psi = std::min(std::max(r, -limit), limit);
+      objective += count[i] * psi * (r - psi / 2);
+      const double steep = weight[i] * scale[i];
+      const double slope = count[i] * steep * psi;
+      const double inside = std::abs(r) <= limit ? count[i] : 0.0;
+      block.first[i] = slope;
+      block.second[i] = steep * steep * inside - log_bend * slope;
+    }
+  } else {
+    for (int i = 0; i < rows; ++i) {
+      const double r = weight[i] * (residual[i] - measured[i]);
+      const double size = std::abs(r);
+      const double limit = widening * delta[i];
+      const double psi = std::min(std::max(r, -limit), limit);
+      objective += count[i] * psi * (r - psi / 2);
+      const double steep = weight[i] * scale[i];
+      block.first[i] = count[i] * steep * psi;
+      block.second[i] = count[i] * steep * steep * (size <= limit ? 1.0 : limit / size);
+    }
   }
   return objective;
 }
@@ -105,8 +132,7 @@ WINDTUNNEL_CLONES void sum_rows(const RowColumns& columns, const double* paramet
   for (size_t from = 0; from < columns.rows(); from += kBlock) {
     const int rows = static_cast<int>(std::min<size_t>(kBlock, columns.rows() - from));
     for (int k = 0; k < terms; ++k) {
-      log_values(columns, from, rows, k, parameters[k], parameters + terms, block.value[k]);
-      exponentials(rows, block.value[k]);
+      term_values(columns, from, rows, k, parameters[k], parameters + terms, block.value[k]);
     }
     sums.objective += residual_factors(columns, from, rows, exact, widening, block);
 
@@ -169,8 +195,7 @@ void sum_products(const RowColumns& columns, const std::vector<double>& losses,
       block.second[i] = block.first[i] * losses[from + static_cast<size_t>(i)];
     *squares += dot(rows, block.second, losses.data() + from);
     for (int k = 0; k < terms; ++k) {
-      log_values(columns, from, rows, k, 0, exponents, block.value[k]);
-      exponentials(rows, block.value[k]);
+      term_values(columns, from, rows, k, 0, exponents, block.value[k]);
       by_loss[k] += dot(rows, block.second, block.value[k]);
       for (int l = 0; l <= k; ++l) {
         const double sum = dot(rows, block.first, block.value[k], block.value[l]);

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/clock.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "cli/fit_data.h"
 #include "report/fit_figures.h"
@@ -65,6 +67,7 @@ std::vector<Observation> take_held_out(std::vector<Observation>& rows, const Opt
   if (!filter.empty() && options.holdout_top > 0) {
     throw base::UsageError("--holdout and --holdout-top exclude each other; give one");
   }
+  if (filter.empty() && options.holdout_top == 0) return {};
   const auto compute = [](const Observation& row) {
     return scaling::compute_of(scaling::point_of(row));
   };
@@ -89,6 +92,39 @@ std::vector<Observation> take_held_out(std::vector<Observation>& rows, const Opt
   return held_out;
 }
 
+/// What a fit is at, once it takes longer than two seconds.
+class StageProgress {
+ public:
+  explicit StageProgress(const std::string& what) : what_(what) {}
+
+  void tell(const std::string& stage, double share) {
+    const double now = base::monotonic_seconds();
+    if (stage != stage_) stage_started_ = now;
+    stage_ = stage;
+    if (now - started_ < kPatience) return;
+    if (!shown_) progress_.phase(what_);
+    shown_ = true;
+    const double spent = now - stage_started_;
+    if (share > 0.02 && spent > 1) {
+      progress_.update_with_left(share, spent * (1 - share) / share, stage);
+    } else {
+      progress_.update(share, stage);
+    }
+  }
+
+  /// Before the result is printed.
+  void clear() { progress_.clear(); }
+
+ private:
+  static constexpr double kPatience = 2;
+  base::Progress progress_;
+  std::string what_;
+  bool shown_ = false;
+  double started_ = base::monotonic_seconds();
+  double stage_started_ = started_;
+  std::string stage_;
+};
+
 int fit(const Options& options) {
   if (!options.approach.empty()) {
     const std::vector<std::string> known = {"1", "2", "3", "all"};
@@ -111,7 +147,10 @@ int fit(const Options& options) {
     forecast_of[row.name] = row.name;
   }
   const scaling::FitOptions chosen = fit_options(options, observations.rows.size());
-  scaling::LawFit result = scaling::fit_law(observations.rows, chosen, wanted);
+  StageProgress progress("fit of " + std::to_string(observations.rows.size()) + " rows");
+  scaling::LawFit result =
+      scaling::fit_law(observations.rows, chosen, wanted,
+                       [&](const char* stage, double share) { progress.tell(stage, share); });
   result.left_out = observations.left_out;
   result.flags = scaling::flags_of(observations.rows);
   if (chosen.bootstrap == 0 && options.bootstrap < 0) {
@@ -122,12 +161,15 @@ int fit(const Options& options) {
   result.methods = scaling::methods_paragraph(result);
   std::optional<scaling::Approaches> approaches;
   if (!options.approach.empty()) {
-    approaches = scaling::run_approaches(observations.rows, chosen, options.approach);
+    progress.tell("approach " + options.approach, 0);
+    approaches = scaling::run_approaches(observations.rows, chosen, options.approach, &result);
   }
   if (!options.figures.empty()) {
+    progress.tell("figures", 0);
     report::write_fit_figures(result, approaches ? &*approaches : nullptr, observations.rows,
                               options.figures);
   }
+  progress.clear();
   if (options.json) {
     base::Json json = base::to_json(result);
     json["objective"] = result.diagnostics.objective;

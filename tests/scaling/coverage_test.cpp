@@ -30,7 +30,7 @@ TEST(Coverage, IntervalsHoldTheTruthAtTheirStatedRate) {
     const auto seed = static_cast<uint64_t>(set);
     Target target{.law = &law_named("loss_c").entry};
     for (const auto& row : tests::rows_of(truth, 10, 1e12, 1e15, kNoise, seed)) {
-      target.rows.push_back({.point = point_of(row), .loss = row.loss, .name = row.name});
+      target.rows.push_back({.point = point_of(row), .loss = row.loss});
     }
     const Minimum best = search(target, 2).best;
     const Noise noise = noise_of(target, best, kConfidence, std::nullopt);
@@ -53,7 +53,7 @@ TEST(Coverage, AForecastFromFiveRungsHoldsTheHeldOutRunAtTheStatedRate) {
     const uint64_t seed = uint64_t{1000} + static_cast<uint64_t>(set);
     Target target{.law = &law_named("loss_c").entry};
     for (const auto& row : tests::rows_of(truth, 5, 1.7e11, 4.3e12, kNoise, seed)) {
-      target.rows.push_back({.point = point_of(row), .loss = row.loss, .name = row.name});
+      target.rows.push_back({.point = point_of(row), .loss = row.loss});
     }
     const Minimum best = search(target, 2).best;
     const Noise noise = noise_of(target, best, kConfidence, std::nullopt);

@@ -23,9 +23,7 @@ const base::Json& golden() {
 Target golden_target(const std::string& law) {
   Target target{.law = &law_named(law).entry};
   for (size_t i = 0; i < golden()["flops"].size(); ++i) {
-    target.rows.push_back({.point = {.flops = golden()["flops"][i]},
-                           .loss = golden()["loss"][i],
-                           .name = std::to_string(i)});
+    target.rows.push_back({.point = {.flops = golden()["flops"][i]}, .loss = golden()["loss"][i]});
   }
   return target;
 }
@@ -98,7 +96,7 @@ TEST(Fit, HuberResistsAnOutlierThatLeastSquaresFollows) {
   const tests::Truth truth{1.5, 1000, 0.25};
   Target target{.law = &law_named("loss_c").entry};
   for (const auto& row : tests::rows_of(truth, 20, 1e11, 1e15, 1e-4)) {
-    target.rows.push_back({.point = point_of(row), .loss = row.loss, .name = row.name});
+    target.rows.push_back({.point = point_of(row), .loss = row.loss});
   }
   target.rows[0].loss *= 1.2;
   const Minimum squares = search(target, 8).best;
@@ -139,6 +137,51 @@ TEST(Noise, IsNeverBelievedToBeBelowAKnownFloor) {
   const Minimum best = search(target, 8).best;
   EXPECT_LT(noise_of(target, best, 0.95, std::nullopt).one_run, 0.02);
   EXPECT_EQ(noise_of(target, best, 0.95, 0.02).one_run, 0.02);
+}
+
+TEST(Objective, TheStandardErrorOfAPowerLawIsWhatItsProfileShows) {
+  // ln L is linear in ln A and alpha, so that the curvature says all.
+  Target target{.law = &law_named("power_c").entry};
+  base::RandomStream random(2, "noise");
+  for (int i = 0; i < 30; ++i) {
+    const double flops = 1e12 * std::pow(1.6, i);
+    target.rows.push_back({.point = {.flops = flops},
+                           .loss = 900 * std::pow(flops, -0.2) * std::exp(0.01 * random.normal())});
+  }
+  const Minimum best = search(target, 4).best;
+  const Objective objective(target);
+  const Noise noise = noise_of(objective, best, 0.95, std::nullopt);
+  const double reach = std::sqrt(noise.threshold() * noise.variance);
+  const Interval scale = profile_interval(objective, best, noise, "A");
+  const Interval slope = profile_interval(objective, best, noise, "alpha");
+  EXPECT_NEAR(std::log(*scale.high / *scale.low) / 2, reach * *objective.standard_error(best, 0),
+              1e-4 * std::log(*scale.high / *scale.low));
+  EXPECT_NEAR((*slope.high - *slope.low) / 2, reach * *objective.standard_error(best, 1),
+              1e-4 * (*slope.high - *slope.low));
+}
+
+TEST(Bootstrap, DrawsTheRowsOfOneRunTogether) {
+  // Twelve runs of ten rows, each off the law by as much as its run: taken for 120 runs, the rows
+  // say far more than they know.
+  Target target{.law = &law_named("power_c").entry};
+  base::RandomStream random(3, "noise");
+  for (int run = 0; run < 12; ++run) {
+    const double off = 0.02 * random.normal();
+    for (int i = 0; i < 10; ++i) {
+      const double flops = 1e12 * std::pow(3, run) * (1 + 0.01 * i);
+      target.rows.push_back({.point = {.flops = flops},
+                             .loss = 900 * std::pow(flops, -0.2) * std::exp(off),
+                             .run = run});
+    }
+  }
+  const Minimum best = search(target, 4).best;
+  const auto width = [&](const Target& rows) {
+    const Interval alpha = bootstrap(rows, best, 400, 0.95, 1).intervals[1];
+    return *alpha.high - *alpha.low;
+  };
+  Target apart = target;
+  for (Row& row : apart.rows) row.run = kOwnRun;
+  EXPECT_GT(width(target), 2 * width(apart));
 }
 
 TEST(Bootstrap, IsDeterministicAndCountsDrawsThatCannotBeFitted) {

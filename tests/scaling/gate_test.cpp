@@ -12,9 +12,14 @@ namespace {
 
 constexpr tests::Truth kTruth{1.6, 1500, 0.27};
 
+Gate gate_of(const std::vector<Observation>& rows, const std::string& law) {
+  const FitOptions options{.law = law};
+  return run_gate(target_of(rows, options), options);
+}
+
 TEST(Gate, WindowsExpandAndCoverEveryLaterRowOnce) {
   const auto rows = tests::rows_of(kTruth, 15, 1e11, 1e15, 0.002);
-  const Gate gate = run_gate(rows, {.law = "loss_c"});
+  const Gate gate = gate_of(rows, "loss_c");
   ASSERT_EQ(gate.windows.size(), 10u);
   int tested = 0;
   for (size_t i = 0; i < gate.windows.size(); ++i) {
@@ -31,8 +36,8 @@ TEST(Gate, WindowsExpandAndCoverEveryLaterRowOnce) {
 
 TEST(Gate, AWrongLawShowsAsModelError) {
   const auto rows = tests::rows_of(kTruth, 15, 1e11, 1e16, 0.0005);
-  const Gate right = run_gate(rows, {.law = "loss_c"});
-  const Gate wrong = run_gate(rows, {.law = "power_c"});
+  const Gate right = gate_of(rows, "loss_c");
+  const Gate wrong = gate_of(rows, "power_c");
   EXPECT_LT(right.model_error, 0.002);
   EXPECT_GT(wrong.model_error, 0.005);
 }
@@ -51,7 +56,7 @@ TEST(Gate, ForecastsCarryTheModelErrorAndAMarkBeyondTheTestedRatio) {
 }
 
 TEST(Gate, TooFewBudgetsSayWhyThereIsNone) {
-  const Gate gate = run_gate(tests::rows_of(kTruth, 5, 1e11, 1e13), {.law = "loss_c"});
+  const Gate gate = gate_of(tests::rows_of(kTruth, 5, 1e11, 1e13), "loss_c");
   EXPECT_TRUE(gate.windows.empty());
   EXPECT_THAT(gate.note, testing::HasSubstr("5 rows leave no larger budget"));
 }

@@ -127,6 +127,22 @@ TEST_P(EveryLaw, GradientAndHessianOfTheObjectiveMatchFiniteDifferences) {
   }
 }
 
+/// A judge that cannot compute a law would agree with everything.
+TEST_P(EveryLaw, CeresJudgesItsMinimum) {
+  const Minimum truth = typical(law());
+  for (const bool huber : {false, true}) {
+    Target target{.law = &law(), .huber_delta = huber ? std::optional(0.01) : std::nullopt};
+    base::RandomStream random(6, "noise");
+    for (const Point& point : design()) {
+      const double loss = predict(law(), truth.coefficients, truth.exponents, point);
+      target.rows.push_back({.point = point, .loss = loss * std::exp(0.01 * random.normal())});
+    }
+    const Search found = search(target, 4);
+    EXPECT_TRUE(found.solver_agrees);
+    EXPECT_LT(found.restart_gain, kSameBasin);
+  }
+}
+
 TEST_P(EveryLaw, RecoversItselfFromExactData) {
   const Minimum truth = typical(law());
   for (const bool on_log : {true, false}) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/clock.h"
 #include "tests/scaling/synthetic.h"
 
 namespace windtunnel::scaling {
@@ -174,6 +175,30 @@ TEST(LawFit, RefusesToScoreAForecastForAnotherBudget) {
     EXPECT_THAT(error.what(), HasSubstr("held-out run F4 was trained at C = 3e+19, its forecast is "
                                         "for 3.833e+19"));
   }
+}
+
+/// Of a table of `count` rows with 0.2 % of noise, seconds and fit.
+std::pair<double, LawFit> fit_of_long_table(int count) {
+  const std::vector<Observation> rows = tests::rows_of({1.6, 1500, 0.27}, count, 1e15, 1e21, 0.002);
+  const double begun = base::monotonic_seconds();
+  LawFit fit = fit_law(rows, {.law = "loss_c", .gate = true});
+  return {base::monotonic_seconds() - begun, std::move(fit)};
+}
+
+TEST(LawFit, ALongTableIsFittedOnAllItsRowsAtACostThatGrowsWithThem) {
+  const auto [seconds, fit] = fit_of_long_table(60000);
+  EXPECT_EQ(fit.diagnostics.rows, 60000);
+  EXPECT_EQ(fit.rows.size(), kRowsKept);
+  EXPECT_TRUE(fit.intervals.profile.at("alpha").holds(0.27));
+  // Of the noise over the root of the rows: what a sample of them could not give.
+  EXPECT_NEAR(fit.parameters.at("E"), 1.6, 1e-3);
+  EXPECT_TRUE(fit.diagnostics.solver_agrees);
+  EXPECT_THAT(fit.gate.note, testing::HasSubstr("of 60000 rows"));
+  const auto [longer, larger] = fit_of_long_table(240000);
+  // Four times the rows; sixteen would be their square.
+  EXPECT_LT(longer, 9 * seconds + 0.5);
+  EXPECT_LT(*larger.intervals.profile.at("E").high - *larger.intervals.profile.at("E").low,
+            *fit.intervals.profile.at("E").high - *fit.intervals.profile.at("E").low);
 }
 
 }  // namespace
