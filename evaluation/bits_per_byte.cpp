@@ -1,5 +1,6 @@
 #include "evaluation/bits_per_byte.h"
 
+#include <cmath>
 #include <numbers>
 
 #include "base/clock.h"
@@ -12,6 +13,29 @@ namespace windtunnel::evaluation {
 
 double bits_per_byte(double total_nats, int64_t bytes) {
   return total_nats / std::numbers::ln2 / static_cast<double>(bytes);
+}
+
+std::optional<double> standard_error(const ScoredText& text, const std::vector<float>& nats) {
+  const auto documents = text.document_bytes.size();
+  if (documents < 2) return std::nullopt;
+  std::vector<double> sums(documents);
+  double total = 0;
+  int64_t bytes = 0;
+  for (size_t d = 0; d < documents; ++d) {
+    const auto first = static_cast<size_t>(text.document_starts[d]);
+    const auto last = static_cast<size_t>(text.document_starts[d + 1]);
+    for (size_t i = first; i < last; ++i) sums[d] += nats[i];
+    total += sums[d];
+    bytes += text.document_bytes[d];
+  }
+  const double ratio = total / static_cast<double>(bytes);
+  double squares = 0;
+  for (size_t d = 0; d < documents; ++d) {
+    const double off = sums[d] - ratio * static_cast<double>(text.document_bytes[d]);
+    squares += off * off;
+  }
+  const auto n = static_cast<double>(documents);
+  return bits_per_byte(std::sqrt(n / (n - 1) * squares), bytes);
 }
 
 namespace {
@@ -47,6 +71,7 @@ study::EvaluationResult evaluate(model::LanguageModel& model, const ScoredText& 
   const std::vector<float> nats = token_nats(model, text, rows, progress);
   for (const float value : nats) result.total_nats += value;
   result.bits_per_byte = bits_per_byte(result.total_nats, text.bytes);
+  result.standard_error = standard_error(text, nats);
   result.bytes = text.bytes;
   add_source_figure(text, nats, result);
   result.tokens = text.scored_tokens();

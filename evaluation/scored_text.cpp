@@ -11,12 +11,20 @@ namespace windtunnel::evaluation {
 namespace fs = std::filesystem;
 namespace {
 
-int64_t bytes_of_tokens(const ScoredText& text, const corpus::Tokenizer& tokenizer) {
-  int64_t bytes = 0;
-  for (const int32_t token : text.tokens) {
-    bytes += static_cast<int64_t>(tokenizer.token_bytes(token).size());
+/// Counts the bytes of each document by its tokens; returns their sum.
+int64_t count_document_bytes(ScoredText& text, const corpus::Tokenizer& tokenizer) {
+  int64_t all = 0;
+  for (int64_t document = 0; document < text.documents(); ++document) {
+    const auto index = static_cast<size_t>(document);
+    int64_t bytes = 0;
+    for (int64_t i = text.document_starts[index]; i < text.document_starts[index + 1]; ++i) {
+      const int32_t token = text.tokens[static_cast<size_t>(i)];
+      bytes += static_cast<int64_t>(tokenizer.token_bytes(token).size());
+    }
+    text.document_bytes.push_back(bytes);
+    all += bytes;
   }
-  return bytes;
+  return all;
 }
 
 /// Every document starts with the one special token it has.
@@ -54,7 +62,7 @@ ScoredText text_of_split(const fs::path& corpus_folder, corpus::Split split,
   text.bytes = static_cast<int64_t>(raw.size());
   text.sha256 = base::sha256(raw);
   text.source_bytes = source_byte_lengths(tokenizer);
-  if (const int64_t bytes = bytes_of_tokens(text, tokenizer); bytes != text.bytes) {
+  if (const int64_t bytes = count_document_bytes(text, tokenizer); bytes != text.bytes) {
     throw base::Error("the " + name + " tokens of " + corpus_folder.string() + " stand for " +
                       std::to_string(bytes) + " bytes, but " + file.filename().string() + " has " +
                       std::to_string(text.bytes) + "; build the corpus again");
@@ -84,7 +92,7 @@ ScoredText text_of_file(const fs::path& file, const corpus::Tokenizer& tokenizer
   text.bytes = static_cast<int64_t>(raw.size());
   text.sha256 = base::sha256(raw);
   text.source_bytes = source_byte_lengths(tokenizer);
-  base::check(bytes_of_tokens(text, tokenizer) == text.bytes, "tokens lose bytes of the text");
+  base::check(count_document_bytes(text, tokenizer) == text.bytes, "tokens lose bytes of the text");
   return text;
 }
 

@@ -15,7 +15,9 @@ struct ScoredText {
   std::vector<int32_t> tokens;
   /// Where each document starts; the last entry is tokens.size().
   std::vector<int64_t> document_starts;
-  /// Raw bytes: the denominator of bits per byte.
+  /// Raw bytes of each document.
+  std::vector<int64_t> document_bytes;
+  /// Raw bytes of all: the denominator of bits per byte.
   int64_t bytes = 0;
   /// SHA-256 of those bytes.
   std::string sha256;

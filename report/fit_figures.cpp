@@ -21,17 +21,6 @@ using scaling::Observation;
 /// More points than this make a vector file slow to open, and no clearer.
 constexpr size_t kPointsDrawn = 3000;
 
-struct Extent {
-  double low = 1e300;
-  double high = -1e300;
-  void hold(double value) {
-    if (!std::isfinite(value)) return;
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  bool empty() const { return low > high; }
-};
-
 /// Ranges with a margin, on logarithmic axes of x and y.
 std::string log_ranges(const Extent& x, const Extent& y) {
   const double span = std::pow(x.high / x.low, 0.04);
@@ -46,12 +35,6 @@ std::string log_ranges(const Extent& x, const Extent& y) {
       "set logscale xy\nset format x '10^{{%L}}'\nset ytics ({})\nset xrange [{}:{}]\n"
       "set yrange [{}:{}]\n",
       tics, exact(x.low / span), exact(x.high * span), exact(y.low / rise), exact(y.high * rise));
-}
-
-std::string points(const char* block, int type, double size, const Colour& colour,
-                   const std::string& title) {
-  return fmt::format("${} using 1:2 with points pt {} ps {} lw 1.3 {} title '{}'", block, type,
-                     size, line_colour(colour), title);
 }
 
 std::string axes(const LawFit& fit) {

@@ -96,7 +96,8 @@ std::string scale_section(const StudyData& data, const DrawnFigures& figures) {
   const LadderView ladder = ladder_view(data);
   return heading("scale", "Scale") + figure("scaling", figures) +
          or_absent(rungs_table(ladder), "No ladder has been planned in this study yet.") +
-         pairs_table(ladder) + gains_table(ladder) +
+         pairs_table(ladder) + (ladder.gains.empty() ? "" : figure("gains", figures)) +
+         gains_table(ladder) +
          or_absent(law_table(ladder),
                    "No law has been fitted yet: that takes the smaller rungs of the ladder.") +
          held_out_table(ladder) + planned_table(ladder) + alternatives_table(ladder);

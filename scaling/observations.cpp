@@ -107,6 +107,8 @@ Observations observations_from_records(const std::vector<study::RunRecord>& reco
     if (six_nd && row.tokens) row.flops = 6 * *row.parameters_active * *row.tokens;
     row.loss = record.evaluation->bits_per_byte;
     row.loss_unit = "bits_per_byte";
+    row.loss_standard_error = record.evaluation->standard_error;
+    row.scored_text = record.evaluation->validation_text_sha256;
     row.seed = record.seed;
     row.data_fingerprint = record.data_fingerprint;
     // A run ends "completed" only when its budget, which drives the schedule, is used up.

@@ -46,6 +46,9 @@ struct Observation {
   double loss = 0;
   std::string loss_unit;
   std::optional<double> loss_standard_error;
+  /// SHA-256 of the text that was scored; rows of one text share the error of the text. Empty: not
+  /// known.
+  std::string scored_text;
   std::optional<int64_t> seed;
   std::string data_fingerprint;
   std::optional<bool> schedule_finished;
@@ -70,6 +73,7 @@ struct Observation {
     visit("loss", self.loss, {.help = "L, validation loss"});
     visit("loss_unit", self.loss_unit, {.help = "e.g. bits_per_byte"});
     visit("loss_standard_error", self.loss_standard_error, {.help = "of the evaluation"});
+    visit("scored_text", self.scored_text, {.help = "SHA-256 of the text scored; empty: unknown"});
     visit("seed", self.seed, {.help = "of the run"});
     visit("data_fingerprint", self.data_fingerprint, {.help = "of the data trained on"});
     visit("schedule_finished", self.schedule_finished, {.help = "learning rate ran to its end"});

@@ -1,5 +1,6 @@
 // The table of observations.h for people.
 
+#include <algorithm>
 #include <map>
 
 #include "base/text.h"
@@ -10,6 +11,9 @@ namespace windtunnel::scaling {
 std::string observations_table(const Observations& observations, size_t shown) {
   std::vector<std::vector<std::string>> cells = {
       {"run", "N", "D", "D/N", "C", "loss", "seed", "flags"}};
+  const auto has_error = [](const Observation& row) { return row.loss_standard_error.has_value(); };
+  const bool errors = std::any_of(observations.rows.begin(), observations.rows.end(), has_error);
+  if (errors) cells[0].insert(cells[0].begin() + 6, "se");
   const auto count = [](const std::optional<double>& value) {
     return value ? base::format_count(*value) : "-";
   };
@@ -25,6 +29,9 @@ std::string observations_table(const Observations& observations, size_t shown) {
                      row.flops ? base::format_number(*row.flops, 4) : "-",
                      base::format_number(row.loss, 5), row.seed ? std::to_string(*row.seed) : "-",
                      flags == kinds.end() ? "" : base::join(flags->second, ", ")});
+    if (!errors) continue;
+    cells.back().insert(cells.back().begin() + 6,
+                        has_error(row) ? base::format_number(*row.loss_standard_error, 2) : "-");
   }
   std::string text = base::format_table(cells);
   if (rows.size() > shown) text += "and " + std::to_string(rows.size() - shown) + " more rows\n";

@@ -80,6 +80,14 @@ RowNoise weigh_rows(Target& target, const std::vector<Observation>& rows,
     noise.reason = "the law describes no loss";
     return noise;
   }
+  const std::string& text = rows.front().scored_text;
+  const bool one_text =
+      !text.empty() && std::all_of(rows.begin(), rows.end(),
+                                   [&](const auto& row) { return row.scored_text == text; });
+  if (one_text) {
+    noise.reason = "all were scored on one text, whose error they share";
+    return noise;
+  }
   if (static_cast<size_t>(known) < rows.size()) {
     noise.reason = known == 0 ? "no row has a standard error of its loss"
                               : std::to_string(rows.size() - static_cast<size_t>(known)) + " of " +

@@ -11,6 +11,9 @@
 // have one (FitOptions::noise_floor), else the value at which the residuals are as large as they
 // say they are:  sum_i r_i^2 / (tau^2 + se_i^2) = rows - parameters,  0 if they are smaller.
 //
+// Only errors of their own are noise between rows. Rows that were scored on one text (all of a
+// ladder's) are off together by what that text is harder than others, and weigh alike.
+//
 // Source:  Paule and Mandel 1982, J. Res. NBS 87, 377; for a fitted law instead of a mean.
 
 #include "scaling/law_fit.h"

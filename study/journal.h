@@ -14,10 +14,10 @@
 
 namespace windtunnel::study {
 
-/// A run as the journal knows it.
 /// The other arm of an experiment that brings its own; such runs carry the experiment's number.
 inline constexpr const char* kReferencePurpose = "reference";
 
+/// A run as the journal knows it.
 struct JournalRun {
   /// "e003-s2", "baseline-s1", "ladder-4": its name in the study, and its folder under runs/.
   std::string id;

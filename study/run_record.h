@@ -171,6 +171,9 @@ struct TrainResult {
 
 struct EvaluationResult {
   double bits_per_byte = 0;
+  /// Of bits_per_byte, the documents taken for a sample of documents like them; null: fewer than
+  /// two. Runs scored on the same text share most of it: it is no noise between them.
+  std::optional<double> standard_error;
   double total_nats = 0;
   int64_t bytes = 0;
   /// By the fixed-wall study's count of bytes (evaluation/source_bytes.h): to stand beside its
@@ -189,6 +192,9 @@ struct EvaluationResult {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
     visit("bits_per_byte", self.bits_per_byte, {.help = "total_nats / ln 2 / bytes"});
+    visit("standard_error", self.standard_error,
+          {.help = "of bits_per_byte over other documents of this kind; shared by runs scored on "
+                   "the same text; null: fewer than two documents"});
     visit("total_nats", self.total_nats, {.help = "negative log-likelihood of the text"});
     visit("bytes", self.bytes, {.help = "raw bytes of the text"});
     visit("bits_per_byte_source", self.bits_per_byte_source,

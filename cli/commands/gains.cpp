@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/fit_data.h"
 #include "cli/places.h"
+#include "report/comparison_figures.h"
 #include "scaling/gain.h"
 #include "study/journal.h"
 
@@ -14,6 +15,7 @@ struct Options {
   std::string baseline;
   std::string changed;
   scaling::GainOptions gain;
+  std::string figures;
   bool json = false;
 };
 
@@ -40,21 +42,22 @@ int gains(const Options& options) {
             : "the rows are of one arm; --map arm=COLUMN says which column tells the arms apart");
   }
   const std::string baseline = baseline_of(options, arms);
-  base::Json list = base::Json::array();
+  std::vector<scaling::GainVerdict> verdicts;
   std::string text;
   for (const std::string& arm : arms) {
     if (arm == baseline || (!options.changed.empty() && arm != options.changed)) continue;
-    const scaling::GainVerdict verdict =
-        scaling::compare_arms(observations.rows, baseline, arm, options.gain);
-    list.push_back(base::to_json(verdict));
-    text += (text.empty() ? "" : "\n") + scaling::gain_text(verdict);
+    verdicts.push_back(scaling::compare_arms(observations.rows, baseline, arm, options.gain));
+    text += (text.empty() ? "" : "\n") + scaling::gain_text(verdicts.back());
   }
-  if (list.empty()) {
+  if (verdicts.empty()) {
     throw base::UsageError("no row is of arm '" +
                            (options.changed.empty() ? baseline : options.changed) +
                            "' that could be compared; there are " + base::join(arms, ", "));
   }
+  if (!options.figures.empty()) report::write_gains_figure(verdicts, options.figures);
   if (options.json) {
+    base::Json list = base::Json::array();
+    for (const scaling::GainVerdict& verdict : verdicts) list.push_back(base::to_json(verdict));
     print(list);
   } else {
     print(text + scaling::left_out_text(observations.left_out));
@@ -79,6 +82,7 @@ Action setup(CLI::App& app) {
   app.add_option("--confidence", options->gain.confidence, "of all intervals")
       ->check(CLI::Range(0.5, 0.9999))
       ->capture_default_str();
+  app.add_option("--figures", options->figures, "folder to write a figure to (SVG, PNG, PDF)");
   add_json_flag(app, options->json);
   return [options] { return gains(*options); };
 }

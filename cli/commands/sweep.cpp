@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/places.h"
+#include "report/comparison_figures.h"
 #include "scaling/row_filter.h"
 #include "scaling/table_file.h"
 #include "study/journal.h"
@@ -26,6 +27,7 @@ struct Options {
   std::string seed;
   std::optional<double> noise;
   double confidence = 0.95;
+  std::string figures;
   bool json = false;
 };
 
@@ -104,6 +106,7 @@ int sweep(const Options& options) {
   const scaling::Sweep result = scaling::fit_sweep(
       options.over, is_table ? read_table(options) : read_study(options, left_out),
       options.confidence, options.noise);
+  if (!options.figures.empty()) report::write_sweep_figure(result, options.figures);
   if (options.json) {
     print(base::to_json(result));
   } else {
@@ -130,6 +133,7 @@ Action setup(CLI::App& app) {
   app.add_option("--confidence", options->confidence, "of all intervals")
       ->check(CLI::Range(0.5, 0.9999))
       ->capture_default_str();
+  app.add_option("--figures", options->figures, "folder to write a figure to (SVG, PNG, PDF)");
   add_json_flag(app, options->json);
   return [options] { return sweep(*options); };
 }

@@ -32,7 +32,10 @@ evaluation::ScoredText text_to_score(const Options& options, const trainer::Save
 }
 
 void print_table(const study::EvaluationResult& result) {
-  print(base::format_number(result.bits_per_byte, 5) + " bits per byte over " +
+  const std::string error = result.standard_error
+                                ? " +- " + base::format_number(*result.standard_error, 2)
+                                : std::string();
+  print(base::format_number(result.bits_per_byte, 5) + error + " bits per byte over " +
         base::format_count(static_cast<double>(result.bytes)) + "B in " +
         base::format_count(static_cast<double>(result.tokens)) + " tokens of " +
         std::to_string(result.documents) + " documents, in " +

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -129,6 +130,24 @@ double tic_step(double span, int parts) {
     if (factor * power >= least * (1 - 1e-9)) return factor * power;
   }
   return 10 * power;
+}
+
+void Extent::hold(std::optional<double> value) {
+  if (!value || !std::isfinite(*value)) return;
+  low = std::min(low, *value);
+  high = std::max(high, *value);
+}
+
+void Extent::widen(double share, double least) {
+  const double margin = share * (high - low) + least;
+  low -= margin;
+  high += margin;
+}
+
+std::string points(std::string_view block, int type, double size, const Colour& colour,
+                   std::string_view title) {
+  return fmt::format("${} using 1:2 with points pt {} ps {} lw 1.3 {} title '{}'", block, type,
+                     size, line_colour(colour), title);
 }
 
 std::string plot(const std::vector<std::string>& parts) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,20 @@ class DataBlock {
   std::string rows_;
 };
 
+/// What an axis must show; missing and non-finite numbers are passed over.
+struct Extent {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+  void hold(std::optional<double> value);
+  /// For a logarithmic axis, which has no place for others.
+  void hold_positive(std::optional<double> value) {
+    if (value && *value > 0) hold(value);
+  }
+  bool empty() const { return low > high; }
+  /// By a margin, for marks at its ends.
+  void widen(double share, double least = 0);
+};
+
 /// `text` as a quoted string that gnuplot takes literally; use with `noenhanced`.
 std::string gnuplot_text(std::string_view text);
 
@@ -43,6 +58,10 @@ std::string exact(double value);
 /// The round number (1, 2 or 5 times a power of ten) nearest above span / parts: the pause between
 /// tics that leaves at most about `parts` of them.
 double tic_step(double span, int parts);
+
+/// Marks of a data block's first two columns.
+std::string points(std::string_view block, int type, double size, const Colour& colour,
+                   std::string_view title);
 
 /// The parts of a plot command, joined.
 std::string plot(const std::vector<std::string>& parts);

@@ -14,20 +14,6 @@ namespace {
 constexpr int64_t kMaximumLabels = 14;
 
 /// Always holds 0, no change.
-struct Range {
-  double low = 0;
-  double high = 0;
-  void hold(double value) {
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  void widen() {
-    const double margin = 0.06 * (high - low) + 1e-4;
-    low -= margin;
-    high += margin;
-  }
-};
-
 void add_point(DataBlock& block, const study::Prediction& predicted,
                const study::Decision& measured) {
   const double delta = *measured.delta_bits_per_byte;
@@ -39,7 +25,7 @@ void add_point(DataBlock& block, const study::Prediction& predicted,
 std::optional<Figure> draw(const StudyData& data, const Layout& layout) {
   DataBlock covered("covered"), missed("missed"), labels("labels");
   const study::Calibration total = data.calibration.front();
-  Range predictions, measurements;
+  Extent predictions{0, 0}, measurements{0, 0};
   for (const auto& view : data.experiments) {
     if (!view.decided() || !finite(view.experiment.decision->delta_bits_per_byte)) continue;
     const study::Decision& measured = *view.experiment.decision;
@@ -57,8 +43,8 @@ std::optional<Figure> draw(const StudyData& data, const Layout& layout) {
     }
   }
   if (covered.empty() && missed.empty()) return std::nullopt;
-  predictions.widen();
-  measurements.widen();
+  predictions.widen(0.06, 1e-4);
+  measurements.widen(0.06, 1e-4);
 
   std::string blocks;
   std::vector<std::string> parts = {fmt::format(

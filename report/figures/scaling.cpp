@@ -13,16 +13,6 @@
 namespace windtunnel::report {
 namespace {
 
-struct Extent {
-  double low = 1e300;
-  double high = 0;
-  void hold(std::optional<double> value) {
-    if (!finite(value) || *value <= 0) return;
-    low = std::min(low, *value);
-    high = std::max(high, *value);
-  }
-};
-
 struct Drawing {
   std::string blocks;
   std::vector<std::string> parts;
@@ -34,11 +24,11 @@ void draw_law(const LawView& law, Drawing& drawing) {
   DataBlock curve("curve"), band("band");
   for (const LawPoint& point : law.curve) {
     curve.add({point.flops, point.bits_per_byte});
-    drawing.losses.hold(point.bits_per_byte);
+    drawing.losses.hold_positive(point.bits_per_byte);
     if (!finite(point.low) || !finite(point.high)) continue;
     band.add({point.flops, point.low, point.high});
-    drawing.losses.hold(point.low);
-    drawing.losses.hold(point.high);
+    drawing.losses.hold_positive(point.low);
+    drawing.losses.hold_positive(point.high);
   }
   if (!band.empty()) {
     drawing.blocks += band.text();
@@ -62,8 +52,8 @@ void draw_rungs(const LadderView& ladder, Drawing& drawing) {
     if (!rung.flops || !rung.base_rung.empty()) continue;
     for (const double value : rung.bits_per_byte_by_run) {
       (rung.is_held_out ? measured : fitted).add({rung.flops, value});
-      drawing.losses.hold(value);
-      drawing.flops.hold(rung.flops);
+      drawing.losses.hold_positive(value);
+      drawing.flops.hold_positive(rung.flops);
     }
     if (rung.bits_per_byte) labels.add({rung.flops, rung.bits_per_byte}, rung.name);
   }
@@ -90,9 +80,9 @@ void draw_held_out(const LadderView& ladder, Drawing& drawing) {
     if (!held_out.flops || !held_out.predicted) continue;
     predicted.add({held_out.flops, held_out.predicted, held_out.low.value_or(*held_out.predicted),
                    held_out.high.value_or(*held_out.predicted)});
-    drawing.flops.hold(held_out.flops);
+    drawing.flops.hold_positive(held_out.flops);
     for (const auto& value : {held_out.predicted, held_out.low, held_out.high}) {
-      drawing.losses.hold(value);
+      drawing.losses.hold_positive(value);
     }
   }
   if (predicted.empty()) return;

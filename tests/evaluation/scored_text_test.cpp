@@ -25,6 +25,7 @@ TEST(ScoredText, TheValidationSplitHasItsDocumentsAndItsBytes) {
   EXPECT_EQ(text.scored_tokens(), 13);
   EXPECT_EQ(text.tokens[1], 'a');
   EXPECT_EQ(text.document_starts, (std::vector<int64_t>{0, 3, 15, 16}));
+  EXPECT_EQ(text.document_bytes, (std::vector<int64_t>{2, 11, 0}));
   EXPECT_EQ(text.sha256, manifest.validation_text_sha256);
 }
 

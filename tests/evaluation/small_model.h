@@ -28,7 +28,8 @@ inline evaluation::ScoredText scored(const std::vector<std::string>& documents) 
     text.document_starts.push_back(static_cast<int64_t>(text.tokens.size()));
     text.tokens.push_back(tokenizer.begin_of_document());
     for (const int32_t token : tokenizer.encode(document)) text.tokens.push_back(token);
-    text.bytes += static_cast<int64_t>(document.size());
+    text.document_bytes.push_back(static_cast<int64_t>(document.size()));
+    text.bytes += text.document_bytes.back();
   }
   text.document_starts.push_back(static_cast<int64_t>(text.tokens.size()));
   return text;

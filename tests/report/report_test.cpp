@@ -65,9 +65,9 @@ TEST(Report, EveryFileIsThere) {
 }
 
 TEST(Report, FiguresAreThoseOfTheDesign) {
-  EXPECT_THAT(
-      FigureRegistry::instance().names(),
-      ElementsAre("loss_curves", "phases", "predictions", "router_health", "scaling", "staircase"));
+  EXPECT_THAT(FigureRegistry::instance().names(),
+              ElementsAre("gains", "loss_curves", "phases", "predictions", "router_health",
+                          "scaling", "staircase"));
 }
 
 TEST(ResultsTsv, StartsWithTheColumnsOfAutoresearch) {

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/random.h"
+#include "scaling/gain.h"
 #include "study/journal.h"
 
 namespace windtunnel::report {
@@ -252,6 +253,36 @@ void write_night(Writer& writer, const SampleOptions& options) {
 /// L(C) = 1.55 + 1.52 (C / 1.68e11)^-0.256
 double law(double flops) { return 1.546 + 1.521 * std::pow(flops / 1.68e11, -0.256); }
 
+/// One variant whose gain grows with compute, one whose gain fades.
+void write_gains(Writer& writer) {
+  struct Variant {
+    const char* name;
+    double at_smallest;
+    double per_e_fold;
+  };
+  Json gains = Json::array();
+  for (const Variant& variant :
+       {Variant{"stem", 0.012, 0.001}, Variant{"wide_ffn", 0.02, -0.003}}) {
+    std::vector<scaling::SizeGain> sizes;
+    for (int i = 0; i < 4; ++i) {
+      const scaling::ArmAtSize arm{.runs = 3, .rate_state = scaling::arm_rate::kTuned};
+      sizes.push_back({.size = fmt::format("w{}", 24 + 16 * i),
+                       .point = {.flops = 1.68e11 * std::pow(3.5, i)},
+                       .baseline = arm,
+                       .changed = arm,
+                       .gain = variant.at_smallest + variant.per_e_fold * i * std::log(3.5) +
+                               0.0005 * writer.noise.normal(),
+                       .pairs = 3,
+                       .standard_deviation = 0.001 + 0.0002 * i});
+    }
+    scaling::GainVerdict verdict = scaling::judge_gain(sizes);
+    verdict.baseline = "full";
+    verdict.changed = variant.name;
+    gains.push_back(base::to_json(verdict));
+  }
+  writer.journal.set_fact("ladder.gains", gains);
+}
+
 void write_ladder(Writer& writer, bool has_outcome) {
   struct Size {
     const char* name;
@@ -326,6 +357,7 @@ void write_ladder(Writer& writer, bool has_outcome) {
                       {"relative_error", measured / predicted - 1},
                       {"covered", true}}};
   writer.journal.set_fact("fit", fit);
+  write_gains(writer);
 }
 
 }  // namespace

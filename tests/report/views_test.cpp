@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "report/bests.h"
+#include "report/comparison_figures.h"
+#include "report/figures/gnuplot.h"
 #include "report/interpretation.h"
 #include "report/ladder_view.h"
 #include "report/phases.h"
@@ -147,6 +150,36 @@ TEST(Ladder, VerdictsOnGainsStandWithTheirRuleAndOpenEnds) {
     EXPECT_THAT(html, testing::HasSubstr(words));
   }
   EXPECT_EQ(gains_table(ladder_view(StudyData{})), "");
+}
+
+TEST(Ladder, GainsAreDrawnWithTheirVerdictsAndTheSizesBehindThem) {
+  const tests::TemporaryFolder folder;
+  write_sample_study(folder.path() / "study", {});
+  const StudyData data = read_study(folder.path() / "study");
+  const auto& kind = FigureRegistry::instance().get("gains", "figure").entry;
+  const auto figure = kind.draw(data, wide_layout());
+  ASSERT_TRUE(figure);
+  for (const char* words :
+       {"stem against full: scaling. w24: ", "wide_ffn against full: diminishing"}) {
+    EXPECT_THAT(figure->alternative_text, testing::HasSubstr(words));
+  }
+  EXPECT_FALSE(kind.draw(StudyData{}, wide_layout()));
+}
+
+TEST(ComparisonFigures, ASweepWithoutAMinimumShowsItsRunsAlone) {
+  const auto rows = [](double curvature) {
+    std::vector<scaling::SweepRow> rows;
+    for (const double value : {2.0, 4.0, 8.0, 16.0, 32.0}) {
+      const double off = std::log(value / 8);
+      rows.push_back({.name = "r", .value = value, .loss = 2 * std::exp(curvature * off * off)});
+    }
+    return rows;
+  };
+  const auto with = sweep_figure(scaling::fit_sweep("experts", rows(0.01), 0.95, 0.001));
+  EXPECT_THAT(with->commands, testing::HasSubstr("$minimum"));
+  EXPECT_THAT(with->alternative_text, testing::HasSubstr("5 runs over experts: interior"));
+  const auto without = sweep_figure(scaling::fit_sweep("experts", rows(-0.01), 0.95, 0.001));
+  EXPECT_THAT(without->commands, testing::Not(testing::HasSubstr("$minimum")));
 }
 
 TEST(Ladder, PlannedRungsAreScoredOnceTheyHaveRun) {

@@ -125,6 +125,8 @@ TEST(ObservationsFromRecords, CompletedRunsBecomeRowsAndOthersAreListed) {
   done.train.epochs = 2;
   done.train.flops_exact = 1.5e8;
   done.evaluation.emplace().bits_per_byte = 2.5;
+  done.evaluation->standard_error = 0.03;
+  done.evaluation->validation_text_sha256 = "text";
   study::RunRecord failed = done;
   failed.id = "ladder-w32-s1";
   failed.train.outcome = study::outcome::kDiverged;
@@ -133,6 +135,8 @@ TEST(ObservationsFromRecords, CompletedRunsBecomeRowsAndOthersAreListed) {
   EXPECT_EQ(six_nd.rows[0].flops, 6.0 * 1000 * 20000);
   EXPECT_EQ(six_nd.rows[0].unique_tokens, 10000.0);
   EXPECT_EQ(six_nd.rows[0].loss, 2.5);
+  EXPECT_EQ(six_nd.rows[0].loss_standard_error, 0.03);
+  EXPECT_EQ(six_nd.rows[0].scored_text, "text");
   ASSERT_EQ(six_nd.left_out.size(), 1u);
   EXPECT_EQ(six_nd.left_out[0].reason, "diverged");
   EXPECT_EQ(observations_from_records({done}, convention::kExact).rows[0].flops, 1.5e8);

@@ -131,5 +131,16 @@ TEST(RowNoise, AStandardErrorThatIsNotPositiveIsNamed) {
   }
 }
 
+TEST(RowNoise, ErrorsOfOneTextAreSharedAndWeighNothing) {
+  std::vector<Observation> rows = noisy_rows(uneven_errors(), 0.001, 1);
+  for (Observation& row : rows) row.scored_text = "a";
+  const LawFit fit = fit_law(rows, options_with("noise"));
+  EXPECT_FALSE(fit.row_noise.is_used);
+  EXPECT_THAT(fit.methods, testing::HasSubstr("scored on one text, whose error they share"));
+  // Where texts differ, so do their errors.
+  rows[0].scored_text = "b";
+  EXPECT_TRUE(fit_law(rows, options_with("noise")).row_noise.is_used);
+}
+
 }  // namespace
 }  // namespace windtunnel::scaling
