@@ -33,6 +33,8 @@ std::string format_number(double value, int significant_digits) {
 
 std::string format_count(double value) {
   const std::pair<double, const char*> units[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+  // A name for more would be read by few, and all digits by none.
+  if (!(std::abs(value) < 1e16)) return format_number(value, 4);
   for (const auto& [scale, suffix] : units) {
     if (std::abs(value) < scale * 0.9995) continue;
     const double scaled = value / scale;

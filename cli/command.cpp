@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 
 #include "base/error.h"
@@ -10,6 +11,18 @@ namespace windtunnel::cli {
 
 void add_json_flag(CLI::App& app, bool& json) {
   app.add_flag("--json", json, "print JSON instead of a table");
+}
+
+CLI::Validator positive_number() {
+  const auto check = [](const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool is_number = error == std::errc() && end == text.data() + text.size();
+    return is_number && std::isfinite(value) && value > 0
+               ? std::string()
+               : "'" + text + "' must be a number above 0";
+  };
+  return {check, "POSITIVE"};
 }
 
 void add_dry_run_flag(CLI::App& app, bool& dry_run) {

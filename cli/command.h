@@ -31,6 +31,9 @@ void add_dry_run_flag(CLI::App& app, bool& dry_run);
 /// The positional rest, "a.b=value" each.
 void add_overrides(CLI::App& app, std::vector<std::string>& overrides);
 
+/// For an option's check: a finite number above 0, which CLI11's own lets "nan" and "inf" pass for.
+CLI::Validator positive_number();
+
 /// A whole number >= 0. Errors: UsageError: "'x3' is not <what>".
 int64_t parse_number(const std::string& text, const std::string& what);
 

@@ -59,22 +59,23 @@ void add_fit_data(CLI::App& app, FitData& data) {
 
 scaling::Observations read_fit_data(const FitData& data, const std::string& law) {
   const scaling::RowFilter where = scaling::RowFilter::parse(data.where);
-  const auto response = scaling::law_named(law).entry.response;
+  const scaling::Law& law_of_rows = scaling::law_named(law).entry;
+  const auto response = law_of_rows.response;
+  if (data.flops != scaling::convention::kSixND && data.flops != scaling::convention::kExact) {
+    throw base::UsageError("--flops " + data.flops + " must be 6ND or exact");
+  }
+  const bool names_a_table = std::filesystem::path(data.data).has_extension() || !data.map.empty();
+  if (names_a_table && !std::filesystem::exists(data.data)) {
+    throw base::UsageError("file " + data.data + " does not exist");
+  }
   scaling::Observations rows;
   if (!data.map.empty()) {
-    std::string map = data.map;
-    const bool has_loss = map.rfind("L=", 0) == 0 || map.find(",L=") != std::string::npos;
-    if (response && !has_loss) {
-      // Such a law's rows have no loss; the column it describes stands in for it.
-      const std::string key = scaling::variable_name(*response) + "=";
-      const size_t at = map.rfind(key, 0) == 0 ? 0 : map.find("," + key);
-      if (at != std::string::npos) {
-        const size_t from = map.find('=', at) + 1;
-        map += ",L=" + map.substr(from, map.find(',', from) - from);
-      }
-    }
-    rows = scaling::read_observations(
-        data.data, {.map = scaling::ColumnMap::parse(map), .loss_unit = data.unit, .where = where});
+    rows = scaling::read_observations(data.data,
+                                      {.map = scaling::ColumnMap::parse(data.map, &law_of_rows),
+                                       .loss_unit = data.unit,
+                                       .where = where});
+    // Before optima are taken from them: theirs is no loss.
+    scaling::drop_worst(rows, data.drop_worst);
     if (is_of_optima(response)) rows = scaling::tuned_optima(rows, *response);
   } else if (std::filesystem::is_regular_file(data.data)) {
     throw base::UsageError(data.data +
@@ -82,8 +83,12 @@ scaling::Observations read_fit_data(const FitData& data, const std::string& law)
   } else {
     rows = read_study(data, response);
     scaling::apply_filter(rows, where);
+    if (is_of_optima(response) && data.drop_worst > 0) {
+      throw base::UsageError("--drop-worst needs losses; the rows of law " + law +
+                             " are optima of a study");
+    }
+    scaling::drop_worst(rows, data.drop_worst);
   }
-  scaling::drop_worst(rows, data.drop_worst);
   return rows;
 }
 

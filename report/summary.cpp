@@ -71,6 +71,32 @@ std::string abort_sentence(const StudyData& data) {
                                 : std::to_string(audit.audited_and_kept) + " were");
 }
 
+/// Of a study that is a ladder and nothing else.
+bool is_ladder_only(const StudyData& data, const LadderView& ladder) {
+  return data.experiments.empty() && !data.baseline.level && !ladder.rungs.empty();
+}
+
+struct RungCount {
+  int64_t all = 0;
+  int64_t completed = 0;
+  int64_t held_out = 0;
+};
+
+RungCount count_rungs(const LadderView& ladder) {
+  RungCount count{.all = static_cast<int64_t>(ladder.rungs.size())};
+  for (const RungView& rung : ladder.rungs) {
+    if (rung.state == "completed") ++count.completed;
+    if (rung.is_held_out) ++count.held_out;
+  }
+  return count;
+}
+
+std::string ladder_sentence(const LadderView& ladder) {
+  const RungCount count = count_rungs(ladder);
+  return fmt::format("A ladder of {}, {} held out: {} of them completed.",
+                     plural(count.all, "rung"), count.held_out, count.completed);
+}
+
 std::string law_sentence(const LadderView& ladder) {
   if (!ladder.law) return "";
   std::vector<std::string> parameters;
@@ -139,9 +165,13 @@ std::vector<std::string> summary_sentences(const StudyData& data) {
     if (!sentence.empty()) sentences.push_back(std::move(sentence));
   };
   const LadderView ladder = ladder_view(data);
-  add(best_sentence(data));
-  add(counts_sentence(data));
-  add(stop_sentence(data));
+  if (is_ladder_only(data, ladder)) {
+    add(ladder_sentence(ladder));
+  } else {
+    add(best_sentence(data));
+    add(counts_sentence(data));
+    add(stop_sentence(data));
+  }
   add(noise_sentence(data));
   add(forecast_sentence(data));
   add(abort_sentence(data));
@@ -155,6 +185,25 @@ std::vector<KeyFigure> key_figures(const StudyData& data) {
   const VerdictCounts counts = verdict_counts(data);
   const LadderView ladder = ladder_view(data);
   const study::Calibration total = data.calibration.front();
+  const HeldOutView held_out = ladder.held_out.empty() ? HeldOutView{} : ladder.held_out.back();
+  const KeyFigure held_out_error{"Held-out error", percent(held_out.relative_error, true),
+                                 !held_out.covered   ? "measured against forecast"
+                                 : *held_out.covered ? "inside the interval"
+                                                     : "outside the interval"};
+  if (is_ladder_only(data, ladder)) {
+    const RungCount rungs = count_rungs(ladder);
+    std::optional<double> flops, loss;
+    for (const RungView& rung : ladder.rungs) {
+      if (!rung.bits_per_byte || (flops && rung.flops.value_or(0) <= *flops)) continue;
+      flops = rung.flops;
+      loss = rung.bits_per_byte;
+    }
+    return {
+        {"Rungs completed", fmt::format("{} of {}", rungs.completed, rungs.all), "of the ladder"},
+        {"Largest compute", number(flops, 3), "FLOPs, " + ladder.flops_convention},
+        {"Bits per byte there", bits(loss), "of the largest rung that completed"},
+        held_out_error};
+  }
   std::vector<KeyFigure> figures;
   figures.push_back(
       {"Best bits per byte",
@@ -173,11 +222,7 @@ std::vector<KeyFigure> key_figures(const StudyData& data) {
   figures.push_back({"Forecasts inside",
                      is_scored ? fmt::format("{} of {}", total.covered, total.measured) : kMissing,
                      "80 % intervals"});
-  const HeldOutView held_out = ladder.held_out.empty() ? HeldOutView{} : ladder.held_out.back();
-  figures.push_back({"Held-out error", percent(held_out.relative_error, true),
-                     !held_out.covered   ? "measured against forecast"
-                     : *held_out.covered ? "inside the interval"
-                                         : "outside the interval"});
+  figures.push_back(held_out_error);
   return figures;
 }
 

@@ -74,9 +74,14 @@ std::vector<Observation> rows_of_baseline(const std::vector<Observation>& rows,
   std::vector<Observation> kept;
   for (const Observation& row : rows) {
     if (row.arm != verdict.baseline || !row.flops) continue;
-    const auto judged = std::find_if(
-        verdict.sizes.begin(), verdict.sizes.end(),
-        [&](const SizeGain& size) { return std::abs(*row.flops / size.point.flops - 1) < 0.01; });
+    // By its place, not by C alone: on an iso-FLOP grid many sizes share that.
+    const Point point = point_of(row);
+    const auto judged =
+        std::find_if(verdict.sizes.begin(), verdict.sizes.end(), [&](const SizeGain& size) {
+          return same(point.flops, size.point.flops) &&
+                 same(point.parameters, size.point.parameters) &&
+                 same(point.tokens, size.point.tokens);
+        });
     // Sizes that only the baseline was trained at are part of its law, too.
     const bool other_rate = judged != verdict.sizes.end() && row.learning_rate &&
                             judged->baseline.learning_rate &&
@@ -97,7 +102,9 @@ void add_compute_gains(const std::vector<Observation>& rows, const GainOptions& 
     const Objective objective(target);
     const Noise noise = noise_of(objective, best, options.confidence, std::nullopt);
     for (SizeGain& size : verdict.sizes) {
-      size.compute_gain = compute_gain(target, best, noise, size.point, size.changed.loss);
+      const double expected = predict(*target.law, best.coefficients, best.exponents, size.point);
+      size.compute_gain =
+          compute_gain(target, best, noise, size.point, expected * std::exp(-size.gain));
       if (!size.compute_gain) continue;
       const double spent = size.changed.flops / size.point.flops;
       size.compute_gain->factor /= spent;
@@ -146,6 +153,10 @@ GainVerdict compare_arms(const std::vector<Observation>& rows, const std::string
   verdict.baseline = baseline;
   verdict.changed = changed;
   verdict.loss_unit = rows.front().loss_unit;
+  if (const auto alone = sizes_of_one_arm(rows, baseline, changed); !alone.empty()) {
+    verdict.caveats.push_back("only one of the arms was trained at " + some_of(alone) +
+                              ": in no gain");
+  }
   add_compute_gains(rows, options, verdict);
   return verdict;
 }

@@ -19,9 +19,15 @@ constexpr double kVanishing = 1e-3;
 constexpr int kMaximumIterations = 400;
 /// Newton's steps begin once a step of the safe kind takes less than this share off.
 constexpr double kSwitchingGain = 0.05;
+/// A minimum at a kink (a row at the end of Huber's quadratic zone) has no Newton step; after so
+/// many the safe kind finishes.
+constexpr int kExactFailures = 3;
 /// Huber's widths narrow by this factor each time the wider objective is all but flat.
 constexpr double kNarrowing = 10;
 constexpr double kNarrowingGain = 1e-5;
+/// A coefficient changes by these shares of itself at most in one step.
+constexpr double kSteepestFall = -0.9;
+constexpr double kSteepestRise = 50;
 /// A start's coefficient at 0 that would grow begins at this share of the smallest loss.
 constexpr double kLift = 0.1;
 
@@ -133,6 +139,11 @@ void Objective::Descent::reduced_system(Vector& gradient, Matrix& hessian) const
   }
   gradient.noalias() = lift_.transpose() * whole;
   hessian.noalias() = lift_.transpose() * square * lift_;
+  // Steps are taken in c / c_here, not in ln c: the law is linear in its coefficients, so that
+  // valleys along which one gives way to another are straight. The gradient is the same.
+  for (int f = 0; curvature_ == Curvature::kExact && f < gradient.size(); ++f) {
+    if (free_[static_cast<size_t>(f)] < terms_) hessian(f, f) -= gradient(f);
+  }
   // At a bound and pushed against it: held for this step.
   for (int f = 0; f < gradient.size(); ++f) {
     const int p = free_[static_cast<size_t>(f)];
@@ -164,12 +175,20 @@ Objective::Descent::Outcome Objective::Descent::step() {
     }
     const Vector step = -factor.solve(gradient);
     const double expected = -gradient.dot(step) / 2;
-    if (!(expected > 1e-15 * sums_.objective + rounding)) return Outcome::kArrived;
+    // What a damped step promises says nothing about how far the minimum is.
+    const Outcome nothing_left = damping_ == 0 ? Outcome::kArrived : Outcome::kStuck;
+    if (!(expected > 1e-15 * sums_.objective + rounding)) {
+      if (attempt > 0 || damping_ == 0) return nothing_left;
+      damping_ = 0;
+      continue;
+    }
     Vector next = at_;
     for (int f = 0; f < count; ++f) {
       const int p = free_[static_cast<size_t>(f)];
-      const double limit = p < terms_ ? 4 : std::max(0.75 * at_(p), 1e-3);
-      next(p) = std::clamp(at_(p) + std::clamp(step(f), -limit, limit), low_(p), high_(p));
+      const double limit = std::max(0.75 * at_(p), 1e-3);
+      const double move = p < terms_ ? std::log1p(std::clamp(step(f), kSteepestFall, kSteepestRise))
+                                     : std::clamp(step(f), -limit, limit);
+      next(p) = std::clamp(at_(p) + move, low_(p), high_(p));
     }
     evaluate(next, trial_);
     if (trial_.objective < sums_.objective) {
@@ -180,7 +199,7 @@ Objective::Descent::Outcome Objective::Descent::step() {
       return Outcome::kMoved;
     }
     // Rounding decides about so small a difference.
-    if (expected < 1e-12 * sums_.objective) return Outcome::kArrived;
+    if (expected < 1e-12 * sums_.objective) return nothing_left;
     damping_ = std::max(10 * damping_, 1e-4);
   }
   return Outcome::kStuck;
@@ -199,6 +218,7 @@ std::optional<size_t> Objective::Descent::vanishing() const {
 
 std::optional<size_t> Objective::Descent::run(bool stop_when_vanishing) {
   converged_ = free_.empty();
+  int exact_failures = 0;
   for (int iteration = 0; iteration < kMaximumIterations && !converged_; ++iteration) {
     if (!std::isfinite(sums_.objective)) return std::nullopt;
     const Outcome outcome = step();
@@ -207,10 +227,12 @@ std::optional<size_t> Objective::Descent::run(bool stop_when_vanishing) {
       widening_ = std::max(1.0, widening_ / kNarrowing);
       restart(Curvature::kExact);
     } else if (outcome == Outcome::kStuck && curvature_ == Curvature::kExact) {
+      ++exact_failures;
       restart(Curvature::kReweighted);
     } else if (outcome != Outcome::kMoved) {
       converged_ = true;
-    } else if (curvature_ == Curvature::kReweighted && gain_ < kSwitchingGain) {
+    } else if (curvature_ == Curvature::kReweighted && gain_ < kSwitchingGain &&
+               exact_failures < kExactFailures) {
       restart(Curvature::kExact);
     }
     if (!stop_when_vanishing) continue;

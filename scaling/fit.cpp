@@ -1,6 +1,7 @@
 #include "scaling/fit.h"
 
 #include <ceres/ceres.h>
+#include <glog/logging.h>
 
 #include <Eigen/QR>
 #include <Eigen/SVD>
@@ -238,6 +239,8 @@ Minimum polish(const Target& target, const Objective& objective, Pins pins, cons
     options.gradient_tolerance = 1e-16;
     options.parameter_tolerance = 1e-12;
     options.num_threads = 1;
+    // Whatever it complains about is in the summary.
+    FLAGS_minloglevel = google::GLOG_FATAL;
     ceres::Solver::Summary summary;
     ceres::Solve(options, &problem, &summary);
     result = model.from_free(free);
@@ -323,6 +326,14 @@ Search search(const Target& target, int starts, const Pins& pins, const FitProgr
   const Objective& searched = many ? *sample : objective;
 
   const std::vector<Minimum> grid = grid_of_starts(searched, pins, starts);
+  if (grid.empty()) {
+    std::vector<std::string> names;
+    for (const Variable variable : target.law->variables) names.push_back(variable_name(variable));
+    throw base::Error(
+        "no exponents give the law positive coefficients: over these rows " +
+        (target.law->response ? variable_name(*target.law->response) : std::string("the loss")) +
+        " does not move with " + base::join(names, ", ") + " as the law says; look at the rows");
+  }
   Search result;
   result.rows_searched =
       static_cast<int>(std::min<size_t>(target.rows.size(), many ? kRowsSearched : SIZE_MAX));

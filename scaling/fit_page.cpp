@@ -187,9 +187,7 @@ std::string fit_page(const LawFit& fit) {
   text += optimum_text(fit);
   text += gate_text(fit);
   text += held_out_text(fit);
-  for (const Flag& flag : fit.flags) {
-    text += flag.kind + ": " + flag.name + ", " + flag.reason + "\n";
-  }
+  text += flags_text(fit.flags);
   text += left_out_text(fit.left_out);
   for (const std::string& warning : fit.warnings) text += "warning: " + warning + "\n";
   return text + "\n" + fit.methods + "\n";

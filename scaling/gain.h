@@ -18,9 +18,10 @@
 //   undecided       otherwise, and where nothing measures the noise
 //
 // A relative gain is not the last word: near an irreducible loss it shrinks though the change is
-// worth as much compute as before. The compute-equivalent gain says that: the C that the baseline
-// would need to reach the changed model's loss, by a law fitted to the baseline, over the C that
-// the changed model spent.
+// worth as much compute as before. The compute-equivalent gain says that: the C at which a law
+// fitted to the baseline has fallen by the gain, over the C that the changed model spent. The gain
+// is that of paired runs, so that what the law misses at a size (and what its seeds share) is no
+// gain.
 
 #include <optional>
 #include <string>
@@ -74,7 +75,7 @@ struct ArmAtSize {
 struct ComputeGain {
   /// The C that the baseline would need over the C that the changed model spent.
   double factor = 1;
-  /// The factors at which a run of the baseline could have the changed model's loss: the law's
+  /// The factors at which a run of the baseline could lie that far below its law: the law's
   /// parameters and the noise of one run. An end that the rows do not bound is null.
   Interval interval;
   /// factor * C over the largest C the law was fitted to; above 1: extrapolated.
@@ -100,6 +101,8 @@ struct SizeGain {
   double gain = 0;
   /// Seeds both arms completed; 1 where seeds are not recorded.
   int64_t pairs = 1;
+  /// Runs with a seed that the other arm does not have; they count in the means of the arms only.
+  int64_t unpaired = 0;
   /// Of the gain of one pair, over seeds; null: one pair.
   std::optional<double> standard_deviation;
   /// At one rate for both arms, each arm's best; null where not both were tried by both.
@@ -117,6 +120,7 @@ struct SizeGain {
     visit("changed", self.changed, {.help = "the arm with the change"});
     visit("gain", self.gain, {.help = "ln(L_baseline / L_changed); positive is better"});
     visit("pairs", self.pairs, {.help = "seeds that both completed"});
+    visit("unpaired", self.unpaired, {.help = "runs with a seed that the other arm has not"});
     visit("standard_deviation", self.standard_deviation,
           {.help = "of the gain of one pair over seeds; null: one pair"});
     visit("gain_at_baseline_rate", self.gain_at_baseline_rate,
@@ -231,6 +235,10 @@ GainVerdict compare_arms(const std::vector<Observation>& rows, const std::string
 ///          at k C}, Fieller's theorem for a law that is a straight line.
 std::optional<ComputeGain> compute_gain(const Target& target, const Minimum& best,
                                         const Noise& noise, const Point& point, double loss);
+
+/// Sizes that only one of the arms was trained at: they are in no gain.
+std::vector<std::string> sizes_of_one_arm(const std::vector<Observation>& rows,
+                                          const std::string& baseline, const std::string& changed);
 
 /// The arms of `rows` in order of appearance.
 std::vector<std::string> arms_of(const std::vector<Observation>& rows);

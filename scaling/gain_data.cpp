@@ -131,6 +131,43 @@ void require_same_tokens(const SizeCell& cell) {
   }
 }
 
+/// Two runs of one seed at one rate cannot be told apart: pairs would be made up.
+void require_seeds_once(const SizeCell& cell) {
+  for (const Rates* rates : {&cell.baseline, &cell.changed}) {
+    for (const auto& [rate, runs] : *rates) {
+      std::map<int64_t, const Observation*> seen;
+      for (const Observation* run : runs) {
+        if (!run->seed) continue;
+        const auto [first, is_new] = seen.emplace(*run->seed, run);
+        if (is_new) continue;
+        throw Error("size " + cell.name + ": " + first->second->name + " and " + run->name +
+                    " of arm '" + run->arm + "' have seed " + std::to_string(*run->seed) +
+                    (rate > 0 ? " and one learning rate" : "") +
+                    "; map lr=COLUMN if their rates differ, or keep one of them");
+      }
+    }
+  }
+}
+
+/// Runs of either arm that have no partner of their seed at the best rates.
+int64_t unpaired(const SizeCell& cell, int64_t pairs) {
+  const auto seeds = [](const Rates& rates) {
+    const auto& runs = best_rate(rates)->second;
+    return std::count_if(runs.begin(), runs.end(),
+                         [](const Observation* run) { return run->seed.has_value(); });
+  };
+  const int64_t baseline = seeds(cell.baseline), changed = seeds(cell.changed);
+  if (baseline == 0 || changed == 0) return 0;
+  // Without any shared seed the one "pair" is that of the means.
+  std::set<int64_t> shared;
+  for (const Observation* run : best_rate(cell.baseline)->second) {
+    for (const Observation* other : best_rate(cell.changed)->second) {
+      if (run->seed && run->seed == other->seed) shared.insert(*run->seed);
+    }
+  }
+  return shared.empty() ? baseline + changed : baseline + changed - 2 * pairs;
+}
+
 bool belongs(const SizeCell& cell, const Observation& row, bool by_name) {
   if (by_name) return cell.name == row.size;
   const Point point = point_of(row);
@@ -178,6 +215,15 @@ std::vector<SizeCell> cells_of(const std::vector<Observation>& rows, const std::
 
 }  // namespace
 
+std::vector<std::string> sizes_of_one_arm(const std::vector<Observation>& rows,
+                                          const std::string& baseline, const std::string& changed) {
+  std::vector<std::string> names;
+  for (const SizeCell& cell : cells_of(rows, baseline, changed)) {
+    if (cell.baseline.empty() || cell.changed.empty()) names.push_back(cell.name);
+  }
+  return names;
+}
+
 std::vector<std::string> arms_of(const std::vector<Observation>& rows) {
   std::vector<std::string> arms;
   for (const Observation& row : rows) {
@@ -202,7 +248,9 @@ std::vector<SizeGain> gains_by_size(const std::vector<Observation>& rows,
   for (const SizeCell& cell : cells_of(rows, baseline, changed)) {
     if (cell.baseline.empty() || cell.changed.empty()) continue;
     require_same_tokens(cell);
+    require_seeds_once(cell);
     sizes.push_back(gain_of(cell));
+    sizes.back().unpaired = unpaired(cell, sizes.back().pairs);
   }
   if (sizes.empty()) {
     throw Error("arms '" + baseline + "' and '" + changed +

@@ -75,8 +75,8 @@ std::string gain_text(const GainVerdict& verdict) {
   for (const std::string& reason : verdict.reasons) text += "  " + reason + "\n";
   text += sizes_table(verdict) + trend_text(verdict.trend);
   if (!verdict.law.empty()) {
-    text += "compute gain: the factor of C at which " + verdict.law + " of " + verdict.baseline +
-            " reaches the loss of " + verdict.changed +
+    text += "compute gain: the factor of C over which " + verdict.law + " of " + verdict.baseline +
+            " falls by the gain of " + verdict.changed +
             "; intervals hold its parameters and the noise of one run\n";
     for (const SizeGain& size : verdict.sizes) {
       if (!size.compute_gain || size.compute_gain->extrapolation_ratio <= 1.01) continue;

@@ -186,17 +186,24 @@ std::string verdict_by(const GainTrend& trend, std::vector<std::string>& reasons
   return gain_verdict::kUndecided;
 }
 
-/// What is wrong with the rate of an arm at a size; "" if nothing is.
-std::string rate_problem(const std::string& arm, const SizeGain& size, const ArmAtSize& at) {
-  const std::string rate =
-      at.learning_rate ? " (" + format_number(*at.learning_rate, 3) + ")" : std::string();
-  if (at.rate_state == arm_rate::kEdge) {
-    return "the best rate of " + arm + rate + " is at the edge of its grid at " + size.size;
+/// What is wrong with the rates of one arm: a clause for each kind, with the sizes.
+void add_rate_problems(const std::vector<SizeGain>& sizes, const char* name,
+                       ArmAtSize SizeGain::*arm, std::vector<std::string>& reasons) {
+  std::vector<std::string> untuned, edge;
+  for (const SizeGain& size : sizes) {
+    const ArmAtSize& at = size.*arm;
+    const std::string rate =
+        at.learning_rate ? " (" + format_number(*at.learning_rate, 3) + ")" : std::string();
+    if (at.rate_state == arm_rate::kUntuned) untuned.push_back(size.size + rate);
+    if (at.rate_state == arm_rate::kEdge) edge.push_back(size.size + rate);
   }
-  if (at.rate_state == arm_rate::kUntuned) {
-    return "the rate of " + arm + rate + " was not tuned at " + size.size;
+  if (!untuned.empty()) {
+    reasons.push_back(std::string("the rate of ") + name + " was not tuned at " + some_of(untuned));
   }
-  return "";
+  if (!edge.empty()) {
+    reasons.push_back(std::string("the best rate of ") + name + " is at the edge of its grid at " +
+                      some_of(edge));
+  }
 }
 
 }  // namespace
@@ -224,13 +231,9 @@ GainVerdict judge_gain(const std::vector<SizeGain>& sizes, const GainOptions& op
   verdict.by_trend = verdict_by(verdict.trend, reasons);
   std::vector<std::string> unknown;
   std::vector<std::string> dearer;
+  add_rate_problems(verdict.sizes, "the baseline", &SizeGain::baseline, verdict.reasons);
+  add_rate_problems(verdict.sizes, "the changed model", &SizeGain::changed, verdict.reasons);
   for (const SizeGain& size : verdict.sizes) {
-    const std::pair<const char*, const ArmAtSize*> arms[] = {{"the baseline", &size.baseline},
-                                                             {"the changed model", &size.changed}};
-    for (const auto& [arm, at] : arms) {
-      const std::string problem = rate_problem(arm, size, *at);
-      if (!problem.empty()) verdict.reasons.push_back(problem);
-    }
     if (size.gain_at_baseline_rate && size.gain_at_changed_rate &&
         *size.gain_at_baseline_rate * *size.gain_at_changed_rate < 0) {
       verdict.reasons.push_back(
@@ -246,6 +249,16 @@ GainVerdict judge_gain(const std::vector<SizeGain>& sizes, const GainOptions& op
         size.changed.rate_state == arm_rate::kUnknown) {
       unknown.push_back(size.size);
     }
+  }
+  std::vector<std::string> unpaired;
+  for (const SizeGain& size : verdict.sizes) {
+    if (size.unpaired > 0) {
+      unpaired.push_back(size.size + " (" + std::to_string(size.unpaired) + ")");
+    }
+  }
+  if (!unpaired.empty()) {
+    verdict.caveats.push_back("runs whose seed the other arm has not, in no pair, at " +
+                              some_of(unpaired));
   }
   if (!unknown.empty()) {
     verdict.caveats.push_back("whether the learning rates were tuned is not recorded at " +

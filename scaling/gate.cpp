@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/text.h"
 
@@ -78,8 +79,9 @@ Gate run_gate(const Target& target, const FitOptions& options, const FitProgress
     if (here > kSameBudget * before) begins.push_back(i);
   }
   if (begins.empty()) {
-    gate.note = "no hold-out: " + std::to_string(all.rows.size()) +
-                " rows leave no larger budget once the law is fitted to the smaller ones";
+    gate.note += std::string(gate.note.empty() ? "" : "; ") +
+                 "no hold-out: " + std::to_string(all.rows.size()) +
+                 " rows leave no larger budget once the law is fitted to the smaller ones";
     return gate;
   }
   std::vector<size_t> cuts;
@@ -94,6 +96,11 @@ Gate run_gate(const Target& target, const FitOptions& options, const FitProgress
     };
     Target fitted = all;
     fitted.rows.assign(all.rows.begin(), at(cuts[c]));
+    // An earlier checkpoint of a run would know the outcome of the run.
+    std::set<int64_t> tested;
+    for (auto row = at(cuts[c]); row != at(cuts[c + 1]); ++row) tested.insert(row->run);
+    std::erase_if(fitted.rows,
+                  [&](const Row& row) { return row.run != kOwnRun && tested.count(row.run) > 0; });
     try {
       const Window window = test_window(fitted, {at(cuts[c]), at(cuts[c + 1])}, options.confidence,
                                         options.noise_floor, missed);

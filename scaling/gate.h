@@ -10,6 +10,8 @@ namespace windtunnel::scaling {
 /// At most twelve cuts, evenly through the distinct budgets; the first leaves enough rows to fit
 /// and never less than a third of them. A gate without windows says why in `note`.
 ///
+/// A run whose rows are tested has none among the fitted ones.
+///
 /// `target` is what the law is fitted to, with its rows' weights; of the options only those of
 /// intervals are read.
 ///

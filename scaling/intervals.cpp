@@ -11,6 +11,9 @@
 namespace windtunnel::scaling {
 namespace {
 
+/// Stands for a rise that no descent could tell: far above any level.
+constexpr double kUnknownRise = 1e6;
+
 /// How far the objective has risen over the best: the square root of 2 rise / s^2. It is all but a
 /// straight line in a parameter, so that few evaluations find where it reaches Student's quantile.
 class Rise {
@@ -28,13 +31,13 @@ class Rise {
   }
 
  private:
-  static constexpr double kUnknownRise = 1e6;
   const Minimum& best_;
   double variance_;
   Minimum last_;
 };
 
-/// Where `rise`, 0 at `inside`, reaches `level` on the way to `limit`; nullopt if it does not.
+/// Where `rise`, 0 at `inside`, reaches `level` on the way to `limit`; nullopt if it does not, or
+/// jumps from below to a rise that is not known.
 std::optional<double> crossing(const std::function<double(double)>& rise, double inside,
                                double step, double limit, double level) {
   constexpr double kClose = 1e-5;
@@ -58,7 +61,9 @@ std::optional<double> crossing(const std::function<double(double)>& rise, double
       bracketed = true;
     }
     if (bracketed) {
-      if (std::abs(above - below) <= 1e-9 * (std::abs(above - inside) + 1e-300)) return above;
+      if (std::abs(above - below) <= 1e-9 * (std::abs(above - inside) + 1e-300)) {
+        return at_above < kUnknownRise ? std::optional(above) : std::nullopt;
+      }
       double share = (level - at_below) / (at_above - at_below);
       // Every third step halves, in case the line is bent.
       if (evaluation % 3 == 2) share = 0.5;
@@ -68,7 +73,7 @@ std::optional<double> crossing(const std::function<double(double)>& rise, double
           std::abs(trial - inside) * std::clamp(1.05 * level / std::max(found, 1e-12), 1.3, 8.0);
     }
   }
-  return (below + above) / 2;
+  return at_above < kUnknownRise ? std::optional((below + above) / 2) : std::nullopt;
 }
 
 Interval around(const Objective& objective, const Minimum& best, const Noise& noise,
@@ -138,6 +143,40 @@ double Noise::threshold() const {
   return t * t;
 }
 
+namespace {
+
+/// Where rows share runs: see intervals.h.
+void add_design_effect(const Objective& objective, const std::vector<double>& residuals,
+                       Noise& noise) {
+  if (objective.runs().empty()) return;
+  const double delta = objective.huber_delta().value_or(INFINITY);
+  std::map<int64_t, double> sums;
+  double own_squares = 0, squares = 0;
+  int64_t own = 0;
+  for (size_t i = 0; i < residuals.size(); ++i) {
+    const double psi = std::clamp(residuals[i], -delta, delta);
+    squares += psi * psi;
+    const int64_t run = i < objective.runs().size() ? objective.runs()[i] : kOwnRun;
+    if (run == kOwnRun) {
+      own_squares += psi * psi;
+      ++own;
+    } else {
+      sums[run] += psi;
+    }
+  }
+  const auto runs = static_cast<int64_t>(sums.size()) + own;
+  if (runs == static_cast<int64_t>(residuals.size()) || !(squares > 0)) return;
+  double of_runs = own_squares;
+  for (const auto& [run, sum] : sums) of_runs += sum * sum;
+  const int64_t left = std::max<int64_t>(1, runs - objective.law().parameter_count());
+  noise.design_effect =
+      std::max(1.0, of_runs / squares * static_cast<double>(runs) / static_cast<double>(left));
+  noise.variance *= noise.design_effect;
+  noise.degrees_of_freedom = std::min(noise.degrees_of_freedom, static_cast<int>(left));
+}
+
+}  // namespace
+
 Noise noise_of(const Objective& objective, const Minimum& best, double confidence,
                std::optional<double> floor) {
   const auto rows = static_cast<double>(objective.rows());
@@ -151,7 +190,8 @@ Noise noise_of(const Objective& objective, const Minimum& best, double confidenc
                       std::to_string(objective.rows()) + " rows; add rows");
   }
   double squares = 0, clipped_squares = 0, quadratic = 0;
-  for (const double r : objective.residuals(best)) {
+  const std::vector<double> residuals = objective.residuals(best);
+  for (const double r : residuals) {
     const double delta = objective.huber_delta().value_or(INFINITY);
     squares += r * r;
     clipped_squares += std::min(r * r, delta * delta);
@@ -161,13 +201,17 @@ Noise noise_of(const Objective& objective, const Minimum& best, double confidenc
     throw base::Error("no residual lies within huber_delta; raise it to about the noise of a run");
   }
   noise.one_run = std::sqrt(squares / noise.degrees_of_freedom);
-  noise.variance = clipped_squares / noise.degrees_of_freedom / (quadratic / rows);
+  const double share = quadratic / rows;
+  const double few_rows = 1 + parameters / rows * (1 - share) / share;
+  noise.variance = few_rows * few_rows * clipped_squares / noise.degrees_of_freedom / share;
+  add_design_effect(objective, residuals, noise);
   if (floor && *floor > noise.one_run) {
     noise.variance = std::max(noise.variance, *floor * *floor);
     noise.one_run = *floor;
   }
   // Below this the residuals are rounding errors of exact data.
-  if (noise.one_run < 1e-9) noise.variance = noise.one_run = 0;
+  const double scale = objective.on_log() ? 1 : objective.smallest_loss();
+  if (noise.one_run < 1e-9 * scale) noise.variance = noise.one_run = 0;
   return noise;
 }
 

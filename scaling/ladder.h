@@ -105,6 +105,8 @@ struct LadderPlan {
   LadderConfig ladder;
   /// Curve by curve, each from the smallest to the largest.
   std::vector<PlannedRung> rungs;
+  /// Rungs of variants that are their base already, e.g. after a night kept the change.
+  std::vector<LeftOut> left_out;
   /// N and peak rate of the configuration that the ladder is for.
   int64_t base_parameters = 0;
   double base_learning_rate = 0;
@@ -121,6 +123,7 @@ struct LadderPlan {
   static void describe(Self& self, Visitor& visit) {
     visit("ladder", self.ladder, {.help = "what was asked for"});
     visit("rungs", self.rungs, {.help = "curve by curve, smallest first"});
+    visit("left_out", self.left_out, {.help = "rungs that would be trained for nothing"});
     visit("base_parameters", self.base_parameters, {.help = "N of the base, active"});
     visit("base_learning_rate", self.base_learning_rate, {.help = "peak, of the base"});
     visit("data_fingerprint", self.data_fingerprint, {.help = "of the corpus manifest"});

@@ -88,6 +88,15 @@ class Planner {
     return planned;
   }
 
+  /// A variant that is its base in all but how its budget is written would be trained for nothing.
+  bool changes_nothing(const LadderPoint& point, const PlannedRung& planned) const {
+    if (point.variant == nullptr) return false;
+    const Json& base = base_rungs_.at(partner(point)).config;
+    Json config = planned.config;
+    config["train"]["budget"] = base.at("train").at("budget");
+    return config == base;
+  }
+
  private:
   /// A variant's point and its base's have the same one.
   static std::string partner(const LadderPoint& point) {
@@ -272,7 +281,12 @@ LadderPlan plan_ladder(const study::RunConfig& base, const LadderConfig& ladder,
     // A variant of a rung that does not resolve has no budget to share.
     if (point.variant != nullptr && !problems.empty()) break;
     try {
-      plan.rungs.push_back(planner.plan(point));
+      PlannedRung planned = planner.plan(point);
+      if (planner.changes_nothing(point, planned)) {
+        plan.left_out.push_back({planned.name, "the variant's patch changes nothing there"});
+      } else {
+        plan.rungs.push_back(std::move(planned));
+      }
     } catch (const base::ConfigError& error) {
       for (Problem problem : error.problems) {
         problem.path = "rung " + point.name + ": " + problem.path;

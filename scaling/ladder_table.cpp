@@ -92,7 +92,7 @@ std::string ladder_table(const LadderPlan& plan) {
     text += ", about " + base::format_duration(*plan.expected_seconds) + " with " +
             std::to_string(plan.slots) + (plan.slots == 1 ? " run at a time" : " runs at once");
   }
-  text += "\n" + rates_line(plan) + epochs_line(plan);
+  text += "\n" + left_out_text(plan.left_out) + rates_line(plan) + epochs_line(plan);
   if (plan.speed) {
     text += fmt::format("speed: {} FLOP/s of one run, {} {}\n",
                         base::format_number(plan.speed->flops_per_second, 3),

@@ -89,6 +89,7 @@ Diagnostics diagnostics_of(const Target& target, const Search& found, const Nois
   }
   if (target.huber_delta) result.rows_in_quadratic_zone = quadratic;
   result.noise_of_one_run = noise.one_run;
+  result.design_effect = noise.design_effect;
   result.rows = static_cast<int>(target.rows.size());
   result.degrees_of_freedom = noise.degrees_of_freedom;
   result.distinct_points = static_cast<int>(distinct.size());
@@ -174,21 +175,28 @@ Interval widened(double predicted, const Interval& interval, double model_error,
 
 Forecast forecast(const Target& target, const Objective& objective, const Minimum& best,
                   const Noise& noise, const LawFit& fit, const Wanted& wanted) {
-  // Compute orders runs of any law; only where it is unknown does the law's own variable.
-  double largest = 0;
-  for (const Row& row : target.rows) largest = std::max(largest, compute_of(row.point));
-  double where = compute_of(wanted.point);
-  std::string what = "C";
-  if (!(largest > 0 && where > 0)) {
-    const Variable first = target.law->variables.front();
-    largest = largest_of(target, first);
-    where = value_of(wanted.point, first);
-    what = variable_name(first);
+  // Compute orders runs of any law. A point may also lie outside by a variable of the law alone: a
+  // larger size on fewer tokens.
+  double furthest = 0, largest_compute = 0;
+  for (const Row& row : target.rows) {
+    largest_compute = std::max(largest_compute, compute_of(row.point));
   }
-  if (!(where > largest)) {
-    throw Error("held-out " + wanted.name + " lies at " + what + " = " +
-                base::format_number(where, 4) + ", inside the fitted range that ends at " +
-                base::format_number(largest, 4) + "; hold out the largest");
+  std::vector<std::string> inside;
+  const auto consider = [&](const std::string& what, double at, double largest) {
+    if (!(at > 0 && largest > 0)) return;
+    furthest = std::max(furthest, at / largest);
+    inside.push_back(what + " = " + base::format_number(at, 4) + " (fitted up to " +
+                     base::format_number(largest, 4) + ")");
+  };
+  consider("C", compute_of(wanted.point), largest_compute);
+  for (const Variable variable : target.law->variables) {
+    if (variable == Variable::kFlops) continue;
+    consider(variable_name(variable), value_of(wanted.point, variable),
+             largest_of(target, variable));
+  }
+  if (!(furthest > 1)) {
+    throw Error("held-out " + wanted.name + " lies inside the fitted range by " +
+                base::join(inside, ", ") + "; hold out the largest");
   }
   Forecast result;
   result.name = wanted.name;
@@ -200,7 +208,7 @@ Forecast forecast(const Target& target, const Objective& objective, const Minimu
   result.flops = present(wanted.point.flops);
   result.predicted = predict(*target.law, best.coefficients, best.exponents, wanted.point);
   result.interval = forecast_interval(objective, best, noise, wanted.point);
-  result.extrapolation_ratio = where / largest;
+  result.extrapolation_ratio = furthest;
   result.beyond_tested = result.extrapolation_ratio > 1.01 * fit.gate.tested_ratio;
   if (fit.gate.tested > 0) {
     result.interval_with_model_error =
@@ -316,6 +324,11 @@ void add_search_warnings(LawFit& fit) {
   const Diagnostics& d = fit.diagnostics;
   if (d.answer_is_a_start) {
     fit.warnings.push_back("the search never left its start: the numbers are no fit");
+  }
+  if (d.design_effect > 1) {
+    fit.warnings.push_back("rows share runs: intervals are " +
+                           base::format_number(std::sqrt(d.design_effect), 3) +
+                           " times as wide as for rows that are runs of their own");
   }
   if (!d.solver_agrees) {
     fit.warnings.push_back("Ceres found no minimum from this one: only restarts checked it");

@@ -130,6 +130,7 @@ struct Diagnostics {
   double objective = 0;
   double residual_sum_of_squares = 0;
   double noise_of_one_run = 0;
+  double design_effect = 1;
   int rows = 0;
   int degrees_of_freedom = 0;
   int distinct_points = 0;
@@ -161,6 +162,8 @@ struct Diagnostics {
     visit("residual_sum_of_squares", self.residual_sum_of_squares, {.help = "of all residuals"});
     visit("noise_of_one_run", self.noise_of_one_run,
           {.help = "standard deviation, in the unit of the residual"});
+    visit("design_effect", self.design_effect,
+          {.help = "variance of the intervals over that of rows that are runs of their own"});
     visit("rows", self.rows, {.help = "fitted"});
     visit("degrees_of_freedom", self.degrees_of_freedom, {.help = "rows minus parameters"});
     visit("distinct_points", self.distinct_points,
@@ -406,8 +409,8 @@ struct Wanted {
 
 /// Fits `rows` and forecasts `wanted`.
 /// Errors: everything require_fittable refuses; ConfigError for options; Error if a wanted point
-/// lies inside the fitted range of C (of the law's first variable, if C is not known), where a
-/// forecast would test nothing.
+/// lies inside the fitted range of C and of all variables of the law, where a forecast would test
+/// nothing.
 LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
                const std::vector<Wanted>& wanted = {}, const FitProgress& progress = {});
 

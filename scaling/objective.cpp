@@ -46,6 +46,9 @@ Objective::Objective(const Target& target)
     column->reserve(rows);
   }
   for (const Row& row : target.rows) add(row);
+  const bool has_runs = std::any_of(target.rows.begin(), target.rows.end(),
+                                    [](const Row& row) { return row.run != kOwnRun; });
+  for (size_t i = 0; has_runs && i < rows; ++i) runs_.push_back(target.rows[i].run);
   if (!law_->power_law) return;
   for (size_t k = 0; k < terms; ++k) {
     for (size_t j = 0; j < exponents; ++j) {

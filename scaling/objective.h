@@ -65,6 +65,8 @@ class Objective {
   /// Of each row, unweighted, in row order.
   std::vector<double> residuals(const Minimum& minimum) const;
   double smallest_loss() const { return smallest_loss_; }
+  /// Row::run of each row; empty if every row is a run of its own.
+  const std::vector<int64_t>& runs() const { return runs_; }
   /// Geometric mean of the rows in every variable.
   const Point& middle() const { return middle_; }
 
@@ -91,6 +93,7 @@ class Objective {
   std::array<double, Law::kMaximumTerms * Law::kMaximumExponents> centre_;
   double smallest_loss_ = 0;
   std::vector<double> losses_;
+  std::vector<int64_t> runs_;
   std::vector<double> relative_weight_;
   /// Terms that are not linear in the exponents are filled in anew at each evaluation.
   mutable RowColumns columns_;

@@ -37,8 +37,14 @@ void require_one(const std::vector<Observation>& rows, const std::string& what,
   throw Error("the rows mix " + what + ": " + base::join(parts, "; ") + "; " + next_step);
 }
 
+/// `value` is 0 where the row has none.
 void require_positive(const Observation& row, const std::string& what, double value) {
   if (std::isfinite(value) && value > 0) return;
+  const std::string key = what == "U" ? "D_unique" : what;
+  if (value == 0 && what != "loss" && text_of(row, key).empty()) {
+    throw Error(row.name + " has no " + what + "; fill it in, or leave the row out with --where '" +
+                key + ">0'");
+  }
   throw Error(row.name + ": " + what + " = " + base::format_number(value) +
               " must be a positive number; correct or remove the row");
 }
@@ -118,11 +124,11 @@ Observations observations_from_records(const std::vector<study::RunRecord>& reco
   return result;
 }
 
-ColumnMap ColumnMap::parse(const std::string& text) {
+ColumnMap ColumnMap::parse(const std::string& text, const Law* law) {
   ColumnMap map;
   for (const std::string& part : base::split(text, ',')) {
     const size_t equals = part.find('=');
-    const std::string key(base::trim(part.substr(0, equals)));
+    const std::string key(base::trim(std::string_view(part).substr(0, equals)));
     const std::string column =
         equals == std::string::npos ? "" : std::string(base::trim(part.substr(equals + 1)));
     if (column.empty() || std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
@@ -133,12 +139,27 @@ ColumnMap ColumnMap::parse(const std::string& text) {
       throw base::UsageError("column map gives " + key + " twice");
     }
   }
-  const auto has = [&](const char* key) { return map.columns.count(key) > 0; };
-  if (!has("L")) throw base::UsageError("column map '" + text + "' has no L=<column of the loss>");
-  if (!has("C") && !(has("N") && has("D"))) {
+  const auto has = [&](const std::string& key) { return map.columns.count(key) > 0; };
+  const bool has_compute = has("C") || (has("N") && has("D"));
+  if (law != nullptr && law->response) {
+    const std::string described = variable_name(*law->response);
+    // What such a law describes stands in for the loss of rows that are optima already.
+    if (!has("L") && has(described)) map.columns["L"] = map.columns.at(described);
+    for (const Variable variable : law->variables) {
+      const std::string key = variable_name(variable);
+      if (has(key) || (variable == Variable::kFlops && has_compute)) continue;
+      throw base::UsageError("column map '" + text + "' has no " + key +
+                             "=<column>, which a law of " + described + "* over " + key + " reads");
+    }
+    if (!has(described) && !(described == "N" && has_compute)) {
+      throw base::UsageError("column map '" + text + "' has no " + described +
+                             "=<column>, which is what the law describes");
+    }
+  } else if (!has_compute) {
     throw base::UsageError("column map '" + text +
                            "' needs C=<column of the FLOPs>, or N= and D= for C = 6ND");
   }
+  if (!has("L")) throw base::UsageError("column map '" + text + "' has no L=<column of the loss>");
   return map;
 }
 
@@ -171,10 +192,14 @@ class MappedTable {
                 "' must be true or false");
   }
 
-  /// Column of a name of a filter: a key first, then a column.
-  size_t column_of(const std::string& name) const {
+  /// Column of a name of a filter: a mapped key first, then a column; nullopt for a key whose value
+  /// is computed (D = C / 6N, C = 6ND) or the same for all.
+  std::optional<size_t> column_of(const std::string& name) const {
     const auto found = columns_.find(name);
-    return found == columns_.end() ? table_.require_column(name, "--where " + name) : found->second;
+    if (found != columns_.end()) return found->second;
+    const bool is_key = std::find(kKeys.begin(), kKeys.end(), name) != kKeys.end();
+    if (is_key && !table_.has_column(name)) return std::nullopt;
+    return table_.require_column(name, "--where " + name);
   }
 
  private:
@@ -222,10 +247,8 @@ Observations read_observations(const std::filesystem::path& file, const ImportOp
   const TableFile table = read_table_file(file);
   const MappedTable mapped(table, options.map);
   std::map<std::string, size_t> filtered;
-  // A computed value (D = C / 6N) has no column and is compared on the row itself.
   for (const std::string& name : options.where.names()) {
-    const bool known_key = std::find(kKeys.begin(), kKeys.end(), name) != kKeys.end();
-    if (!known_key || mapped.has(name.c_str())) filtered[name] = mapped.column_of(name);
+    if (const auto column = mapped.column_of(name)) filtered[name] = *column;
   }
   Observations result;
   result.rows.reserve(table.row_count());
@@ -315,12 +338,16 @@ void drop_worst(Observations& observations, int count) {
     throw base::UsageError("--drop-worst " + std::to_string(count) + " would leave none of " +
                            std::to_string(observations.rows.size()) + " rows");
   }
-  std::vector<double> losses;
-  for (const Observation& row : observations.rows) losses.push_back(row.loss);
-  std::nth_element(losses.begin(), losses.begin() + count - 1, losses.end(), std::greater<>());
-  const double limit = losses[static_cast<size_t>(count) - 1];
+  const auto& rows = observations.rows;
+  std::vector<size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return rows[a].loss > rows[b].loss; });
+  std::vector<bool> dropped(rows.size());
+  for (size_t i = 0; i < static_cast<size_t>(count); ++i) dropped[order[i]] = true;
+  size_t next = 0;
   keep_rows(observations, "among the " + std::to_string(count) + " of highest loss",
-            [&](const Observation& row) { return row.loss < limit; });
+            [&](const Observation&) { return !dropped[next++]; });
 }
 
 namespace {
@@ -335,8 +362,9 @@ void require_no_run_twice(const std::vector<Observation>& rows) {
   const auto place = [](const Observation& row) {
     // A view: the sort of a large table asks for this often.
     return std::make_tuple(std::string_view(row.arm), row.loss, row.parameters_active.value_or(0),
-                           row.tokens.value_or(0), row.flops.value_or(0), row.seed.value_or(-1),
-                           row.learning_rate.value_or(0));
+                           row.tokens.value_or(0), row.unique_tokens.value_or(0),
+                           row.flops.value_or(0), row.seed.value_or(-1),
+                           row.learning_rate.value_or(0), row.batch_tokens.value_or(0));
   };
   for (const auto& group : rows_of_one_loss(rows)) {
     std::vector<size_t> order = group;
@@ -359,9 +387,11 @@ void require_six_nd(const Observation& row) {
   if (!row.flops || !row.parameters_active || !row.tokens) return;
   const double ratio = *row.flops / (6 * *row.parameters_active * *row.tokens);
   if (ratio > 0.5 && ratio < 2) return;
-  throw Error(row.name + ": C = " + base::format_number(*row.flops) + " is " +
-              base::format_number(ratio, 3) +
-              " times 6ND; a factor above 2 means that N, D or C is in another unit");
+  throw Error(
+      row.name + ": C = " + base::format_number(*row.flops) + " is " +
+      base::format_number(ratio, 3) +
+      " times 6ND; a factor above 2 means that N, D or C is in another unit, or that C counts "
+      "more than the weights: then map counted= to a column that says exact");
 }
 
 /// A law of several variables cannot be told apart from a simpler one where a variable stands

@@ -135,10 +135,10 @@ Observations observations_from_records(const std::vector<study::RunRecord>& reco
 struct ColumnMap {
   std::map<std::string, std::string> columns;
 
-  /// From "N=params_no_embed,D=tokens,L=loss". L is required (or N and C, for the law of optima),
-  /// and C or both N and D.
-  /// Errors: UsageError naming the part that is wrong and the known keys.
-  static ColumnMap parse(const std::string& text);
+  /// From "N=params_no_embed,D=tokens,L=loss". L is required, and C or both N and D; of a `law`
+  /// that describes no loss, what it reads and describes, which stands in for an absent L. Errors:
+  /// UsageError naming the part that is wrong and the known keys.
+  static ColumnMap parse(const std::string& text, const Law* law = nullptr);
 };
 
 struct ImportOptions {
@@ -177,7 +177,7 @@ std::vector<std::vector<size_t>> rows_of_one_loss(const std::vector<Observation>
 /// Takes the rows that do not pass out of the table, into left_out.
 void apply_filter(Observations& observations, const RowFilter& filter);
 
-/// Leaves out every row whose loss is not below the `count`-th highest.
+/// Leaves out the `count` rows of highest loss; of equal ones, the earlier.
 void drop_worst(Observations& observations, int count);
 
 /// The value of a key of the column map, as text; empty if the row has none or the key is unknown.
@@ -189,6 +189,9 @@ Point point_of(const Observation& row);
 
 /// "a, b, c and 4 more".
 std::string some_of(const std::vector<std::string>& names);
+
+/// "untuned: a, b and 3 more, reason", a line for each kind and reason.
+std::string flags_text(const std::vector<Flag>& flags);
 
 /// "left out: a, b (reason)", a line for each reason.
 std::string left_out_text(const std::vector<LeftOut>& left_out);

@@ -7,6 +7,11 @@
 #include "scaling/observations.h"
 
 namespace windtunnel::scaling {
+namespace {
+
+constexpr size_t kLinesOfReasons = 20;
+
+}  // namespace
 
 std::string observations_table(const Observations& observations, size_t shown) {
   std::vector<std::vector<std::string>> cells = {
@@ -39,17 +44,35 @@ std::string observations_table(const Observations& observations, size_t shown) {
     text += std::to_string(rows.size()) + " rows; loss in " + rows.front().loss_unit +
             ", C counted as " + rows.front().flops_convention + "\n";
   }
-  for (const Flag& flag : observations.flags) {
-    text += flag.kind + ": " + flag.name + ", " + flag.reason + "\n";
-  }
+  text += flags_text(observations.flags);
   return text + left_out_text(observations.left_out);
+}
+
+std::string flags_text(const std::vector<Flag>& flags) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> by_reason;
+  for (const Flag& flag : flags) by_reason[{flag.kind, flag.reason}].push_back(flag.name);
+  std::string text;
+  size_t lines = 0;
+  for (const auto& [what, names] : by_reason) {
+    if (lines++ == kLinesOfReasons) {
+      return text + std::to_string(by_reason.size() - kLinesOfReasons) +
+             " more flags; --json has them all\n";
+    }
+    text += what.first + ": " + some_of(names) + ", " + what.second + "\n";
+  }
+  return text;
 }
 
 std::string left_out_text(const std::vector<LeftOut>& left_out) {
   std::map<std::string, std::vector<std::string>> by_reason;
   for (const LeftOut& row : left_out) by_reason[row.reason].push_back(row.name);
   std::string text;
+  size_t lines = 0;
   for (const auto& [reason, names] : by_reason) {
+    if (lines++ == kLinesOfReasons) {
+      return text + "left out for " + std::to_string(by_reason.size() - kLinesOfReasons) +
+             " more reasons; --json has them all\n";
+    }
     text += "left out: " + some_of(names) + " (" + reason + ")\n";
   }
   return text;

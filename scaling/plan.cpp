@@ -18,13 +18,38 @@ using base::format_number;
 constexpr size_t kRungsShown = 5;
 constexpr std::array<double, 4> kFactors = {0.5, 2, 0.25, 4};
 
-Point point_at(double parameters, double tokens) {
-  return {parameters, tokens, 6 * parameters * tokens, tokens};
+/// C of the rows over 6ND, for a law of C that was counted otherwise; 1 where no law asks.
+/// Errors: Error if it is not one number.
+double compute_over_six_nd(const LawFit& fit) {
+  constexpr double kOneFactor = 1.1;
+  const auto& variables = law_named(fit.law).entry.variables;
+  const bool reads_compute =
+      std::find(variables.begin(), variables.end(), Variable::kFlops) != variables.end();
+  if (!reads_compute || fit.flops_convention == convention::kSixND) return 1;
+  double low = INFINITY, high = 0;
+  for (const Observation& row : fit.rows) {
+    if (!row.flops || !row.parameters_active || !row.tokens) continue;
+    const double factor = *row.flops / (6 * *row.parameters_active * *row.tokens);
+    low = std::min(low, factor);
+    high = std::max(high, factor);
+  }
+  if (!(high > 0)) return 1;
+  if (high > kOneFactor * low) {
+    throw Error("C of the rows goes from " + format_number(low, 3) + " to " +
+                format_number(high, 3) +
+                " times 6ND, so a budget says nothing about N and D; fit with C = 6ND (no C in the "
+                "map), or loss_nd");
+  }
+  return std::sqrt(low * high);
+}
+
+Point point_at(const LawFit& fit, double parameters, double tokens) {
+  return {parameters, tokens, compute_over_six_nd(fit) * 6 * parameters * tokens, tokens};
 }
 
 double loss_at(const LawFit& fit, const Minimum& minimum, double parameters, double tokens) {
   return predict(law_named(fit.law).entry, minimum.coefficients, minimum.exponents,
-                 point_at(parameters, tokens));
+                 point_at(fit, parameters, tokens));
 }
 
 /// d residual / d (ln coefficients, exponents) at a point.
@@ -69,16 +94,18 @@ std::vector<NextRung> next_rungs(const LawFit& fit, const Minimum& best, const P
   const Eigen::MatrixXd covariance = information.inverse();
   const Eigen::VectorXd target = slope_at(fit, best, wanted);
   const double variance = target.dot(covariance * target);
+  const double compute = compute_over_six_nd(fit);
   std::vector<NextRung> rungs;
   for (const double budget : {0.25, 0.5, 1.0, 2.0, 4.0}) {
     for (const double ratio : ratios) {
       NextRung rung;
       rung.flops = budget * largest;
       rung.tokens_per_parameter = ratio;
-      rung.parameters = std::sqrt(rung.flops / (6 * ratio));
+      rung.parameters = std::sqrt(rung.flops / (6 * compute * ratio));
       rung.tokens = ratio * rung.parameters;
       rung.predicted = loss_at(fit, best, rung.parameters, rung.tokens);
-      const Eigen::VectorXd slope = slope_at(fit, best, point_at(rung.parameters, rung.tokens));
+      const Eigen::VectorXd slope =
+          slope_at(fit, best, point_at(fit, rung.parameters, rung.tokens));
       const double shared = target.dot(covariance * slope);
       const double gain = shared * shared / (noise * noise + slope.dot(covariance * slope));
       rung.sd_now = std::sqrt(variance);
@@ -94,7 +121,7 @@ std::vector<NextRung> next_rungs(const LawFit& fit, const Minimum& best, const P
   });
   rungs.resize(std::min(rungs.size(), kRungsShown));
   for (NextRung& rung : rungs) {
-    rung.interval = forecast_at(fit, point_at(rung.parameters, rung.tokens)).interval;
+    rung.interval = forecast_at(fit, point_at(fit, rung.parameters, rung.tokens)).interval;
   }
   return rungs;
 }
@@ -113,8 +140,16 @@ std::optional<double> one_ratio(const LawFit& fit) {
 }
 
 void add_bounds(const LawFit& fit, ComputePlan& plan) {
-  double largest = 0;
-  for (const Observation& row : fit.rows) largest = std::max(largest, compute_of(point_of(row)));
+  double largest = 0, smallest = INFINITY;
+  for (const Observation& row : fit.rows) {
+    largest = std::max(largest, compute_of(point_of(row)));
+    smallest = std::min(smallest, compute_of(point_of(row)));
+  }
+  if (plan.flops < 0.99 * smallest) {
+    plan.warnings.push_back("C = " + format_number(plan.flops, 3) + " is " +
+                            format_number(plan.flops / smallest, 3) +
+                            " of the smallest fitted: the law was not tested downwards");
+  }
   if (plan.flops > largest * std::max(1.0, fit.gate.tested_ratio)) {
     plan.warnings.push_back("C = " + format_number(plan.flops, 3) + " is " +
                             format_number(plan.flops / largest, 3) +
@@ -132,12 +167,14 @@ ComputePlan plan_along(const LawFit& fit, const Minimum& best, double ratio, dou
   ComputePlan plan;
   plan.flops = flops;
   plan.tokens_per_parameter = ratio;
-  plan.parameters = std::sqrt(flops / (6 * ratio));
+  plan.flops_convention = fit.flops_convention;
+  plan.parameters = std::sqrt(flops / (6 * compute_over_six_nd(fit) * ratio));
   plan.tokens = ratio * plan.parameters;
-  const PointForecast forecast = forecast_at(fit, point_at(plan.parameters, plan.tokens));
+  const Point point = point_at(fit, plan.parameters, plan.tokens);
+  const PointForecast forecast = forecast_at(fit, point);
   plan.loss = forecast.predicted;
   plan.loss_interval = forecast.interval;
-  plan.next_rungs = next_rungs(fit, best, point_at(plan.parameters, plan.tokens), {ratio});
+  plan.next_rungs = next_rungs(fit, best, point, {ratio});
   add_bounds(fit, plan);
   plan.warnings.push_back("law " + fit.law + " knows no best size: N and D follow the " +
                           format_number(ratio, 3) +
@@ -165,7 +202,10 @@ ComputePlan plan_compute(const LawFit& fit, double flops) {
   if (!optimum) {
     const auto ratio = law.response ? std::nullopt : one_ratio(fit);
     if (ratio) return plan_along(fit, best, *ratio, flops);
-    throw Error("law " + fit.law + " has no best size for a budget; fit loss_nd or overtrain_nm");
+    throw Error("law " + fit.law +
+                (law.response ? " describes no loss, which a plan weighs"
+                              : " has no best size for a budget") +
+                "; fit loss_nd or overtrain_nm");
   }
   ComputePlan plan;
   plan.flops = flops;
@@ -204,7 +244,7 @@ ComputePlan plan_compute(const LawFit& fit, double flops) {
     plan.wrong_choices.push_back(choice);
   }
   plan.next_rungs =
-      next_rungs(fit, best, point_at(plan.parameters, plan.tokens), {5, 10, 20, 40, 80, 160});
+      next_rungs(fit, best, point_at(fit, plan.parameters, plan.tokens), {5, 10, 20, 40, 80, 160});
   add_bounds(fit, plan);
   if (fit.draws.empty()) {
     plan.warnings.push_back("the fit has no bootstrap draws, so nothing here has an interval");
@@ -220,7 +260,8 @@ std::string plan_text(const ComputePlan& plan) {
     };
     return " [" + text(*ends.low) + ", " + text(*ends.high) + "]";
   };
-  std::string text = "for C = " + format_number(plan.flops, 4) + " (6ND)\n";
+  std::string text =
+      "for C = " + format_number(plan.flops, 4) + " (" + plan.flops_convention + ")\n";
   const bool has_optimum = !plan.wrong_choices.empty();
   text += (has_optimum ? "N*   " : "N    ") + base::format_count(plan.parameters) +
           interval(plan.parameters_interval, true) + "\n";

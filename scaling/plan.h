@@ -52,6 +52,7 @@ struct NextRung {
 
 struct ComputePlan {
   double flops = 0;
+  std::string flops_convention = convention::kSixND;
   double parameters = 0;
   double tokens = 0;
   double tokens_per_parameter = 0;
@@ -67,6 +68,7 @@ struct ComputePlan {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
     visit("flops", self.flops, {.help = "the budget, C"});
+    visit("flops_convention", self.flops_convention, {.help = "how the budget is counted"});
     visit("parameters", self.parameters, {.help = "N*"});
     visit("tokens", self.tokens, {.help = "D*"});
     visit("tokens_per_parameter", self.tokens_per_parameter, {.help = "D* / N*"});

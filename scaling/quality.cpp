@@ -66,12 +66,12 @@ void flag_outliers(const std::vector<Observation>& rows, std::vector<Flag>& flag
 void flag_duplicates(const std::vector<Observation>& rows, std::vector<Flag>& flags) {
   std::vector<std::pair<size_t, size_t>> repeats;
   for (const auto& group : rows_of_one_loss(rows)) {
-    std::map<std::array<double, 3>, size_t> seen;
+    std::map<std::array<double, 4>, size_t> seen;
     for (const size_t i : group) {
       const Observation& row = rows[i];
       const auto [first, is_new] =
           seen.emplace(std::array{row.parameters_active.value_or(0), row.tokens.value_or(0),
-                                  row.flops.value_or(0)},
+                                  row.unique_tokens.value_or(0), row.flops.value_or(0)},
                        i);
       if (!is_new) repeats.emplace_back(i, first->second);
     }

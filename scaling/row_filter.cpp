@@ -16,6 +16,15 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
+/// Of text on the right of = or !=, which may hold an = itself ("model=d=96_l=8").
+bool is_two_conditions(const std::string& value) {
+  if (value.front() == '=') return true;
+  for (const char* joint : {"<", ">", "!", " AND ", " OR ", "&&", "||"}) {
+    if (value.find(joint) != std::string::npos) return true;
+  }
+  return false;
+}
+
 Condition parse_condition(std::string_view text, const std::string& whole) {
   const size_t at = text.find_first_of("<>=!");
   Condition condition;
@@ -30,7 +39,22 @@ Condition parse_condition(std::string_view text, const std::string& whole) {
     throw base::UsageError("condition '" + std::string(base::trim(text)) + "' in '" + whole +
                            "' must be NAME<VALUE with one of < <= > >= = !=");
   }
+  const bool is_equality = condition.comparison == "=" || condition.comparison == "!=";
+  const bool is_quoted = condition.value.size() > 1 &&
+                         (condition.value.front() == '\'' || condition.value.front() == '"') &&
+                         condition.value.front() == condition.value.back();
+  if (is_equality && is_quoted) {
+    condition.value = condition.value.substr(1, condition.value.size() - 2);
+    return condition;
+  }
   condition.number = number_in(condition.value);
+  // Also what should have been two conditions: "1e21 AND N>1e9".
+  if (!condition.number && (!is_equality || is_two_conditions(condition.value))) {
+    throw base::UsageError(
+        "condition '" + std::string(base::trim(text)) + "' in '" + whole + "': '" +
+        condition.value + "' is " + (is_equality ? "no value" : "not a number") +
+        "; conditions are joined by 'and' and 'or', text is compared by = and !=");
+  }
   return condition;
 }
 
@@ -45,6 +69,8 @@ std::vector<std::string> split_at_word(const std::string& text, const std::strin
   parts.push_back(text.substr(from));
   return parts;
 }
+
+bool is_ordering(const std::string& comparison) { return comparison != "=" && comparison != "!="; }
 
 template <class Value>
 bool compare(const Value& left, const std::string& comparison, const Value& right) {
@@ -80,6 +106,7 @@ bool RowFilter::passes(const std::function<std::string(const std::string&)>& val
       if (number && condition.number) {
         return compare(*number, condition.comparison, *condition.number);
       }
+      if (is_ordering(condition.comparison)) return false;
       return compare<std::string>(value, condition.comparison, condition.value);
     });
   });

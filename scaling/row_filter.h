@@ -29,7 +29,8 @@ struct RowFilter {
 
   bool empty() const { return groups.empty(); }
   /// `value_of` gives the text of a name; empty where the row has none: no comparison holds there
-  /// but "!=". Numbers compare as numbers, everything else as text.
+  /// but "!=". Numbers compare as numbers, everything else as text, which only = and != do; text in
+  /// quotes is never a number.
   bool passes(const std::function<std::string(const std::string&)>& value_of) const;
   /// Every name once, in order.
   std::vector<std::string> names() const;

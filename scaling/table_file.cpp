@@ -181,6 +181,10 @@ std::optional<double> TableFile::number(size_t row, size_t column) const {
 
 size_t TableFile::require_column(const std::string& column, const std::string& key) const {
   const auto found = std::find(columns.begin(), columns.end(), column);
+  if (found != columns.end() && std::find(found + 1, columns.end(), column) != columns.end()) {
+    throw Error(file.string() + " has two columns '" + column + "' (asked for by " + key + "=" +
+                column + "); rename one in its header");
+  }
   if (found != columns.end()) return static_cast<size_t>(found - columns.begin());
   const std::string near = base::nearest_word(column, columns);
   throw Error(file.string() + " has no column '" + column + "' (asked for by " + key + "=" +

@@ -2,6 +2,7 @@
 // A table from outside: CSV with a header, or JSON lines. Cells stay text until a column is asked
 // for.
 
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -31,8 +32,11 @@ struct TableFile {
   }
   /// nullopt for an empty cell. Errors: Error naming file, row, column and cell.
   std::optional<double> number(size_t row, size_t column) const;
+  bool has_column(const std::string& column) const {
+    return std::find(columns.begin(), columns.end(), column) != columns.end();
+  }
   /// Errors: Error naming the file, the column, the `key` that asked for it and the columns there
-  /// are.
+  /// are, if there is none or there are two.
   size_t require_column(const std::string& column, const std::string& key) const;
 };
 

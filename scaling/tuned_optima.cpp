@@ -67,23 +67,38 @@ void add_optimum(const std::vector<const Observation*>& group, Variable quantity
 Observations tuned_optima(const Observations& observations, Variable quantity) {
   Observations result;
   result.left_out = observations.left_out;
-  std::vector<std::vector<const Observation*>> groups;
+  std::vector<std::pair<double, const Observation*>> sizes;
   for (const Observation& row : observations.rows) {
     const Point point = point_of(row);
     if (!(value_of(point, quantity) > 0)) {
       result.left_out.push_back({row.name, "has no " + variable_name(quantity)});
       continue;
     }
+    sizes.emplace_back(point.parameters > 0 ? point.parameters : point.flops, &row);
+  }
+  // By size first: a group only has neighbours in it to look at.
+  std::stable_sort(sizes.begin(), sizes.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::vector<const Observation*>> groups;
+  size_t nearest = 0;
+  for (const auto& [size, row] : sizes) {
+    const Point point = point_of(*row);
+    const auto size_of = [](const std::vector<const Observation*>& group) {
+      const Point at = point_of(*group.front());
+      return at.parameters > 0 ? at.parameters : at.flops;
+    };
+    while (nearest < groups.size() && !same(size_of(groups[nearest]), size)) ++nearest;
     const auto belongs = [&](const std::vector<const Observation*>& group) {
       const Point at = point_of(*group.front());
       return same(at.parameters, point.parameters) && same(at.tokens, point.tokens) &&
-             same(at.flops, point.flops) && group.front()->arm == row.arm;
+             same(at.flops, point.flops) && group.front()->arm == row->arm;
     };
-    const auto found = std::find_if(groups.begin(), groups.end(), belongs);
+    const auto found =
+        std::find_if(groups.begin() + static_cast<std::ptrdiff_t>(nearest), groups.end(), belongs);
     if (found == groups.end()) {
-      groups.push_back({&row});
+      groups.push_back({row});
     } else {
-      found->push_back(&row);
+      found->push_back(row);
     }
   }
   for (const auto& group : groups) add_optimum(group, quantity, result);

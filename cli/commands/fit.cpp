@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "base/clock.h"
@@ -92,6 +93,22 @@ std::vector<Observation> take_held_out(std::vector<Observation>& rows, const Opt
   return held_out;
 }
 
+/// Errors: UsageError that says where the rows went.
+void require_rows(const scaling::Observations& observations,
+                  const std::vector<Observation>& held_out, const std::string& data) {
+  if (!observations.rows.empty()) return;
+  std::map<std::string, int> reasons;
+  for (const scaling::LeftOut& row : observations.left_out) ++reasons[row.reason];
+  std::vector<std::string> parts;
+  for (const auto& [reason, count] : reasons) {
+    parts.push_back(std::to_string(count) + " left out: " + base::shorten(reason, 80));
+    if (parts.size() == 4) break;
+  }
+  if (!held_out.empty()) parts.push_back(std::to_string(held_out.size()) + " held out");
+  throw base::UsageError("no row of " + data + " is left to fit (" + base::join(parts, "; ") +
+                         "); loosen the condition, or see windtunnel observations");
+}
+
 /// What a fit is at, once it takes longer than two seconds.
 class StageProgress {
  public:
@@ -135,11 +152,21 @@ int fit(const Options& options) {
   scaling::law_named(options.law);
   scaling::Observations observations = read_fit_data(options.data, options.law);
   if (options.dry_run) {
+    const scaling::FitOptions chosen = fit_options(options, observations.rows.size());
+    base::require_valid(base::to_json(chosen), base::schema_of<scaling::FitOptions>(),
+                        "fit options");
+    std::vector<Observation> rows = observations.rows;
+    take_held_out(rows, options);
     observations.flags = scaling::flags_of(observations.rows);
-    print(scaling::observations_table(observations));
+    if (options.json) {
+      print(base::to_json(observations));
+    } else {
+      print(scaling::observations_table(observations));
+    }
     return base::kExitDone;
   }
   const std::vector<Observation> held_out = take_held_out(observations.rows, options);
+  require_rows(observations, held_out, options.data.data);
   std::vector<scaling::Wanted> wanted;
   std::map<std::string, std::string> forecast_of;
   for (const Observation& row : held_out) {
@@ -209,7 +236,7 @@ Action setup(CLI::App& app) {
   app.add_option("--noise", options->noise,
                  "known standard deviation of one run, in the unit of the residual (relative, with "
                  "--on log); the fit is never believed to be quieter")
-      ->check(CLI::NonNegativeNumber);
+      ->check(positive_number());
   app.add_option("--weights", options->weights,
                  "of the rows: noise (their standard errors, where --map se=COLUMN gives all of "
                  "them, and what runs differ by) or none (all alike)")

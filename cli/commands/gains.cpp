@@ -32,6 +32,7 @@ std::string baseline_of(const Options& options, const std::vector<std::string>& 
 }
 
 int gains(const Options& options) {
+  if (!options.gain.law.empty()) scaling::law_named(options.gain.law);
   const scaling::Observations observations = read_fit_data(options.data, "loss_c");
   const std::vector<std::string> arms = scaling::arms_of(observations.rows);
   if (arms.size() < 2) {
@@ -74,7 +75,7 @@ Action setup(CLI::App& app) {
   app.add_option("--arm", options->changed, "the arm to judge; all others if absent");
   app.add_option("--noise", options->gain.noise,
                  "known standard deviation of the gain of one pair of runs, relative, e.g. 0.002")
-      ->check(CLI::NonNegativeNumber);
+      ->check(positive_number());
   app.add_option(
       "--law", options->gain.law,
       "of the baseline, for the compute-equivalent gain; loss_nd if tokens per parameter "

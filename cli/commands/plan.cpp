@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/places.h"
 #include "scaling/next_rung.h"
@@ -23,12 +24,27 @@ scaling::LawFit read_fit(const base::Json& json, const std::string& text) {
     throw base::UsageError(text + " is no fit; write one with windtunnel fit DATA --json > " +
                            "fit.json");
   }
-  return base::from_trusted_json<scaling::LawFit>(json);
+  auto fit = base::from_trusted_json<scaling::LawFit>(json);
+  const scaling::Law& law = scaling::law_named(fit.law).entry;
+  const auto require = [&](const std::string& name) {
+    if (fit.parameters.count(name) > 0 && !fit.rows.empty()) return;
+    throw base::UsageError(text + " lacks " + (fit.rows.empty() ? "rows" : "parameter " + name) +
+                           " of law " + fit.law +
+                           "; write it anew with windtunnel fit DATA --json");
+  };
+  for (const auto& item : law.coefficients) require(item.name);
+  for (const auto& item : law.exponents) require(item.name);
+  return fit;
 }
 
 void require_compute(const Options& options) {
-  if (options.compute) return;
-  throw base::UsageError("--compute says for which budget, in FLOPs (6ND)");
+  constexpr double kMost = 1e40;
+  if (!options.compute) {
+    throw base::UsageError("--compute says for which budget, in FLOPs (6ND)");
+  }
+  if (*options.compute > 0 && *options.compute <= kMost) return;
+  throw base::UsageError("--compute " + base::format_number(*options.compute) +
+                         " must be FLOPs above 0 and up to 1e40");
 }
 
 int plan_from_file(const Options& options) {
@@ -56,6 +72,7 @@ int plan_from_study(const Options& options) {
   std::string text;
   base::Json json = base::Json::object();
   if (options.compute) {
+    require_compute(options);
     const auto fact = journal.fact("fit");
     if (!fact) {
       throw base::UsageError("study '" + options.fit + "' has no fit; run windtunnel ladder first");

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/places.h"
 #include "report/comparison_figures.h"
+#include "scaling/observations.h"
 #include "scaling/row_filter.h"
 #include "scaling/table_file.h"
 #include "study/journal.h"
@@ -31,7 +32,7 @@ struct Options {
   bool json = false;
 };
 
-std::vector<scaling::SweepRow> read_table(const Options& options) {
+std::vector<scaling::SweepRow> read_table(const Options& options, std::string& left_out) {
   if (options.loss.empty()) {
     throw base::UsageError(options.data + ": --loss says which column is the loss");
   }
@@ -40,19 +41,23 @@ std::vector<scaling::SweepRow> read_table(const Options& options) {
   const size_t loss = table.require_column(options.loss, "--loss");
   const auto where = scaling::RowFilter::parse(options.where);
   std::vector<scaling::SweepRow> rows;
+  std::vector<scaling::LeftOut> absent;
   for (size_t r = 0; r < table.row_count(); ++r) {
     const bool passes = where.passes([&](const std::string& name) {
       return std::string(table.cell(r, table.require_column(name, "--where " + name)));
     });
     if (!passes) continue;
-    // A missing number is refused by the sweep with the row's name.
-    rows.push_back({.name = table.row_name(r),
-                    .value = table.number(r, over).value_or(NAN),
-                    .loss = table.number(r, loss).value_or(NAN)});
+    const auto value = table.number(r, over), lost = table.number(r, loss);
+    if (!value || !lost) {
+      absent.push_back({table.row_name(r), "has no " + (value ? options.loss : options.over)});
+      continue;
+    }
+    rows.push_back({.name = table.row_name(r), .value = *value, .loss = *lost});
     if (options.seed.empty()) continue;
     const auto seed = table.number(r, table.require_column(options.seed, "--seed"));
     if (seed) rows.back().seed = static_cast<int64_t>(*seed);
   }
+  left_out = scaling::left_out_text(absent);
   return rows;
 }
 
@@ -104,7 +109,7 @@ int sweep(const Options& options) {
   std::string left_out;
   const bool is_table = std::filesystem::is_regular_file(options.data);
   const scaling::Sweep result = scaling::fit_sweep(
-      options.over, is_table ? read_table(options) : read_study(options, left_out),
+      options.over, is_table ? read_table(options, left_out) : read_study(options, left_out),
       options.confidence, options.noise);
   if (!options.figures.empty()) report::write_sweep_figure(result, options.figures);
   if (options.json) {
@@ -129,7 +134,7 @@ Action setup(CLI::App& app) {
   app.add_option("--where", options->where, "only these rows, e.g. 'width=768'");
   app.add_option("--noise", options->noise,
                  "known standard deviation of one run's loss, relative, e.g. 0.001")
-      ->check(CLI::NonNegativeNumber);
+      ->check(positive_number());
   app.add_option("--confidence", options->confidence, "of all intervals")
       ->check(CLI::Range(0.5, 0.9999))
       ->capture_default_str();

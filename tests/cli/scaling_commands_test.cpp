@@ -33,7 +33,7 @@ TEST_F(ScalingCommands, GainsSaysItsVerdictItsRuleAndWhatIsMissing) {
   ASSERT_EQ(text.exit_code, 0) << text.text;
   for (const char* words :
        {"full against simple: undecided", "trend: +", "per e-fold of C",
-        "compute gain: the factor of C at which power_c of simple",
+        "compute gain: the factor of C over which power_c of simple",
         "note: whether the learning rates were tuned is not recorded", "rule: gain = ln("}) {
     EXPECT_THAT(text.text, HasSubstr(words));
   }

@@ -261,6 +261,19 @@ TEST(LadderPlan, AVariantTrainsOnTheTokensOfTheRungItIsPairedWith) {
   EXPECT_EQ(plan.law, "loss_c");
 }
 
+TEST(LadderPlan, AVariantThatChangesNothingIsNotTrainedAndSaysSo) {
+  LadderConfig ladder = paired_ladder();
+  const Json pattern = best_config().model.pattern;
+  ladder.variants.push_back(
+      {.name = "same", .patch = {{"model.pattern", pattern}}, .rungs = {"w24", "w44"}});
+  const LadderPlan plan = plan_ladder(best_config(), ladder);
+  EXPECT_EQ(plan.rungs.size(), 8u);
+  ASSERT_EQ(plan.left_out.size(), 2u);
+  EXPECT_EQ(plan.left_out[0].name, "w24-same");
+  EXPECT_THAT(ladder_table(plan), HasSubstr("left out: w24-same, w44-same (the variant's patch "
+                                            "changes nothing there)"));
+}
+
 TEST(LadderPlan, VariantsAreCheckedByNameRungAndPatch) {
   LadderConfig ladder = paired_ladder();
   ladder.variants[0].rungs = {"w23"};

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "scaling/intervals.h"
 #include "scaling/objective.h"
 
 namespace windtunnel::scaling {
@@ -140,6 +141,87 @@ TEST_P(EveryLaw, CeresJudgesItsMinimum) {
     const Search found = search(target, 4);
     EXPECT_TRUE(found.solver_agrees);
     EXPECT_LT(found.restart_gain, kSameBasin);
+  }
+}
+
+/// `truth` with noise at points of the design: about five for each parameter, so that intervals are
+/// wide and bent.
+Target noisy_target(const Law& law, const Minimum& truth, double noise, uint64_t seed) {
+  Target target{.law = &law};
+  base::RandomStream random(seed, "noisy target");
+  const std::vector<Point> points = design();
+  const size_t step = law.parameter_count() > 5 ? 1 : 3;
+  for (size_t i = seed % step; i < points.size(); i += step) {
+    const double loss = predict(law, truth.coefficients, truth.exponents, points[i]);
+    target.rows.push_back({.point = points[i], .loss = loss * std::exp(noise * random.normal())});
+  }
+  return target;
+}
+
+/// sqrt(2 rise / s^2) of what a search from many starts finds: independent of the descents, each
+/// from the end of the one before, that the interval was found by.
+double rise_by_search(const Target& target, const Pins& pins, const Minimum& best,
+                      const Noise& noise) {
+  const double rise = search(target, 32, pins).best.objective - best.objective;
+  return std::sqrt(std::max(0.0, 2 * rise / noise.variance));
+}
+
+/// Also where the truth has no offset, so that half of the fits end at 0 and the interval's
+/// descents go along the boundary and off it.
+TEST_P(EveryLaw, IntervalsEndWhereTheObjectiveHasRisenToTheirLevel) {
+  const uint64_t tables = law().parameter_count() > 5 ? 4 : 24;
+  for (uint64_t seed = 0; seed < tables; ++seed) {
+    Minimum truth = typical(law());
+    for (size_t k = 0; k < law().coefficients.size(); ++k) {
+      if (law().coefficients[k].may_vanish && seed % 2 == 1) truth.coefficients[k] = 0;
+    }
+    Target target = noisy_target(law(), truth, 0.02, seed);
+    // So narrow that minima lie at kinks, where few rows are in the quadratic zone.
+    if (seed % 4 > 1) target.huber_delta = 0.01;
+    const Minimum best = search(target, 32).best;
+    const Objective objective(target);
+    const Noise noise = noise_of(objective, best, 0.95, std::nullopt);
+    const double level = std::sqrt(noise.threshold());
+    // The search of a rise may find a minimum that the profile's path does not reach: then the
+    // interval would be too short, never too long.
+    const auto expect_level = [&](double rise, const std::string& what) {
+      EXPECT_NEAR(rise, level, 0.01 * level) << what << ", seed " << seed;
+    };
+    const auto check = [&](const Interval& interval, const Point& point, double weight,
+                           const char* what) {
+      for (const auto& end : {interval.low, interval.high}) {
+        ASSERT_TRUE(end) << what;
+        Target more = target;
+        more.rows.push_back({.point = point, .loss = *end, .weight = weight, .robust = false});
+        expect_level(rise_by_search(more, {}, best, noise), what);
+      }
+    };
+    Point far = target.rows.front().point;
+    for (double* quantity : {&far.parameters, &far.tokens, &far.unique_tokens}) *quantity *= 5;
+    far.flops *= 25;
+    for (const Point& point : {target.rows.front().point, target.rows.back().point, far}) {
+      check(forecast_interval(objective, best, noise, point), point,
+            std::sqrt(noise.variance) / noise.one_run, "forecast");
+      check(mean_interval(objective, best, noise, point), point, std::sqrt(1000.0), "mean");
+    }
+    Pins pins;
+    pins.coefficients.resize(law().coefficients.size());
+    pins.exponents.resize(law().exponents.size());
+    const auto check_profile = [&](const std::string& name, std::optional<double>& pin) {
+      const Interval interval = profile_interval(objective, best, noise, name);
+      for (const auto& end : {interval.low, interval.high}) {
+        if (!end || *end == 0) continue;
+        pin = end;
+        expect_level(rise_by_search(target, pins, best, noise), name);
+      }
+      pin.reset();
+    };
+    for (size_t k = 0; k < law().coefficients.size(); ++k) {
+      check_profile(law().coefficients[k].name, pins.coefficients[k]);
+    }
+    for (size_t j = 0; j < law().exponents.size(); ++j) {
+      check_profile(law().exponents[j].name, pins.exponents[j]);
+    }
   }
 }
 

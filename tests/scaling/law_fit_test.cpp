@@ -155,7 +155,7 @@ TEST(LawFit, RefusesAHeldOutPointInsideTheFittedRange) {
     FAIL();
   } catch (const base::Error& error) {
     EXPECT_STREQ(error.what(),
-                 "held-out F2b lies at C = 5e+18, inside the fitted range that ends at 3.833e+19; "
+                 "held-out F2b lies inside the fitted range by C = 5e+18 (fitted up to 3.833e+19); "
                  "hold out the largest");
   }
 }

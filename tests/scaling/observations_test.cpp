@@ -69,7 +69,7 @@ TEST(Observations, NotANumberAndNegativeValuesAreRefused) {
   EXPECT_THAT(refusal(rows), HasSubstr("r2: loss = -1 must be"));
   rows = good_rows();
   rows[1].flops.reset();
-  EXPECT_THAT(refusal(rows), HasSubstr("r1: C = 0 must be"));
+  EXPECT_THAT(refusal(rows), HasSubstr("r1 has no C; fill it in"));
 }
 
 TEST(Observations, TooFewRowsOrBudgetsAreRefused) {

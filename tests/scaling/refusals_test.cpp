@@ -64,8 +64,8 @@ TEST(Refusals, FewerRowsThanParametersAreCounted) {
 
 TEST(Refusals, AHeldOutRunInsideTheFittedRangeIsNamed) {
   EXPECT_THAT(refusal(rows_of({1e7, 1e8, 1e9}, {1e9, 4e9, 16e9}), {{"inside", {1e8, 1e9, 6e17}}}),
-              HasSubstr("held-out inside lies at C = 6e+17, inside the fitted range that ends at "
-                        "9.6e+19"));
+              HasSubstr("held-out inside lies inside the fitted range by C = 6e+17 (fitted up to "
+                        "9.6e+19), N = 1e+08 (fitted up to 1e+09), D = 1e+09"));
 }
 
 TEST(Refusals, SixNdIsHeldAgainstGivenFlops) {

@@ -21,7 +21,17 @@ TEST(RowFilter, ComparesNumbersAsNumbersAndTextAsText) {
   EXPECT_TRUE(passes("C>=1e21"));
   EXPECT_TRUE(passes("model=d=96_l=8"));
   EXPECT_TRUE(passes("model != x"));
+  EXPECT_TRUE(passes("model='d=96_l=8'"));
+  EXPECT_FALSE(passes("model='d=96_l=8' and C<1"));
+  EXPECT_FALSE(passes("model<5")) << "text has no order";
   EXPECT_TRUE(passes(""));
+}
+
+TEST(RowFilter, WhatIsNoNumberIsNotComparedAsText) {
+  for (const char* text : {"C<1e21 AND N>1e9", "C<1e21 && N>1e9", "C<10^21", "C<1e21 and", "N>1B",
+                           "C=>1e19", "C<1,000,000", "model=a AND C=b"}) {
+    EXPECT_THROW(RowFilter::parse(text), base::UsageError) << text;
+  }
 }
 
 TEST(RowFilter, AndBindsTighterThanOr) {
