@@ -22,6 +22,11 @@ constexpr double kSwitchingGain = 0.05;
 /// A minimum at a kink (a row at the end of Huber's quadratic zone) has no Newton step; after so
 /// many the safe kind finishes.
 constexpr int kExactFailures = 3;
+constexpr double kLongestStretch = 64;
+/// So many steps in a row that take less than this share off end a descent.
+constexpr int kSettledSteps = 5;
+constexpr double kSettledGain = 1e-11;
+constexpr double kCreepingGain = 1e-8;
 /// Huber's widths narrow by this factor each time the wider objective is all but flat.
 constexpr double kNarrowing = 10;
 constexpr double kNarrowingGain = 1e-5;
@@ -49,6 +54,7 @@ class Objective::Descent {
   void restart(Curvature curvature);
   void reduced_system(Vector& gradient, Matrix& hessian) const;
   Outcome step();
+  bool settled(int& steps) const;
   std::optional<size_t> vanishing() const;
 
   const Objective& objective_;
@@ -66,6 +72,10 @@ class Objective::Descent {
   /// Share of the objective that the last step took off.
   double gain_ = 1;
   bool converged_ = false;
+  /// With steps of the safe kind alone, which fall short the closer a kink is: the stretch doubles
+  /// while that helps.
+  bool finishing_ = false;
+  double stretch_ = 1;
   RowSums sums_, trial_;
 };
 
@@ -186,8 +196,9 @@ Objective::Descent::Outcome Objective::Descent::step() {
     for (int f = 0; f < count; ++f) {
       const int p = free_[static_cast<size_t>(f)];
       const double limit = std::max(0.75 * at_(p), 1e-3);
-      const double move = p < terms_ ? std::log1p(std::clamp(step(f), kSteepestFall, kSteepestRise))
-                                     : std::clamp(step(f), -limit, limit);
+      const double far = stretch_ * step(f);
+      const double move = p < terms_ ? std::log1p(std::clamp(far, kSteepestFall, kSteepestRise))
+                                     : std::clamp(far, -limit, limit);
       next(p) = std::clamp(at_(p) + move, low_(p), high_(p));
     }
     evaluate(next, trial_);
@@ -196,7 +207,12 @@ Objective::Descent::Outcome Objective::Descent::step() {
       at_ = next;
       std::swap(sums_, trial_);
       damping_ = damping_ < 1e-8 ? 0 : damping_ / 10;
+      if (finishing_) stretch_ = std::min(2 * stretch_, kLongestStretch);
       return Outcome::kMoved;
+    }
+    if (stretch_ > 1) {
+      stretch_ = 1;
+      continue;
     }
     // Rounding decides about so small a difference.
     if (expected < 1e-12 * sums_.objective) return nothing_left;
@@ -216,9 +232,15 @@ std::optional<size_t> Objective::Descent::vanishing() const {
   return std::nullopt;
 }
 
+/// Towards a kink steps become small without end.
+bool Objective::Descent::settled(int& steps) const {
+  steps = gain_ < kSettledGain ? steps + 1 : 0;
+  return steps >= kSettledSteps;
+}
+
 std::optional<size_t> Objective::Descent::run(bool stop_when_vanishing) {
   converged_ = free_.empty();
-  int exact_failures = 0;
+  int exact_failures = 0, settled_steps = 0;
   for (int iteration = 0; iteration < kMaximumIterations && !converged_; ++iteration) {
     if (!std::isfinite(sums_.objective)) return std::nullopt;
     const Outcome outcome = step();
@@ -227,12 +249,11 @@ std::optional<size_t> Objective::Descent::run(bool stop_when_vanishing) {
       widening_ = std::max(1.0, widening_ / kNarrowing);
       restart(Curvature::kExact);
     } else if (outcome == Outcome::kStuck && curvature_ == Curvature::kExact) {
-      ++exact_failures;
+      finishing_ = ++exact_failures >= kExactFailures;
       restart(Curvature::kReweighted);
-    } else if (outcome != Outcome::kMoved) {
+    } else if (outcome != Outcome::kMoved || settled(settled_steps)) {
       converged_ = true;
-    } else if (curvature_ == Curvature::kReweighted && gain_ < kSwitchingGain &&
-               exact_failures < kExactFailures) {
+    } else if (curvature_ == Curvature::kReweighted && gain_ < kSwitchingGain && !finishing_) {
       restart(Curvature::kExact);
     }
     if (!stop_when_vanishing) continue;
@@ -241,6 +262,9 @@ std::optional<size_t> Objective::Descent::run(bool stop_when_vanishing) {
       return found;
     }
   }
+  // Between kinks the minimum may be all but flat: nothing is left there that an interval would
+  // see.
+  converged_ = converged_ || gain_ < kCreepingGain;
   return std::nullopt;
 }
 

@@ -55,6 +55,16 @@ TEST(Gate, ForecastsCarryTheModelErrorAndAMarkBeyondTheTestedRatio) {
   EXPECT_THAT(fit_page(fit), testing::HasSubstr("beyond what was tested: no hold-out lay further"));
 }
 
+TEST(Gate, ARunIsNotTestedByItsOwnEarlierCheckpoints) {
+  std::vector<Observation> rows = tests::rows_of(kTruth, 40, 1e11, 1e15, 0.002);
+  // The last five rows and five of the first are of one run.
+  for (const size_t i : {0, 5, 10, 15, 20, 35, 36, 37, 38, 39}) rows[i].run = "one";
+  const Gate gate = gate_of(rows, "loss_c");
+  ASSERT_FALSE(gate.windows.empty());
+  const Window& last = gate.windows.back();
+  EXPECT_EQ(last.rows_fitted + last.rows_tested, 40 - 5 - (5 - std::min(5, last.rows_tested)));
+}
+
 TEST(Gate, TooFewBudgetsSayWhyThereIsNone) {
   const Gate gate = gate_of(tests::rows_of(kTruth, 5, 1e11, 1e13), "loss_c");
   EXPECT_TRUE(gate.windows.empty());

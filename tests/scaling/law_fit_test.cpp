@@ -160,6 +160,37 @@ TEST(LawFit, RefusesAHeldOutPointInsideTheFittedRange) {
   }
 }
 
+TEST(LawFit, ALargerSizeOnFewerTokensIsOutsideOfALawOfBoth) {
+  std::vector<Observation> rows;
+  for (const double n : {1e7, 3e7, 1e8, 3e8}) {
+    for (const double d : {1e9, 3e9, 1e10}) {
+      const double loss = 1.7 + 400 * std::pow(n, -0.34) + 1500 * std::pow(d, -0.36);
+      rows.push_back(tests::row("r" + std::to_string(rows.size()), 6 * n * d, loss));
+      rows.back().parameters_active = n;
+      rows.back().tokens = d;
+    }
+  }
+  const Point larger{6e8, 1e9, 6 * 6e8 * 1e9, 1e9};
+  const LawFit fit = fit_law(rows, {.law = "loss_nd"}, {{"larger", larger}});
+  EXPECT_NEAR(fit.forecasts[0].extrapolation_ratio, 2, 1e-9);
+  EXPECT_NEAR(fit.forecasts[0].predicted,
+              1.7 + 400 * std::pow(6e8, -0.34) + 1500 * std::pow(1e9, -0.36), 1e-5);
+}
+
+TEST(LawFit, LossesOfAnySizeHaveTheSameIntervalsInTheirUnit) {
+  const auto width = [](double unit) {
+    std::vector<Observation> rows = tests::rows_of({1.6, 1500, 0.2}, 14, 1e15, 1e20, 0.003);
+    for (Observation& row : rows) row.loss *= unit;
+    const LawFit fit = fit_law(rows, {.law = "loss_c", .on = "linear"});
+    const Interval& offset = fit.intervals.profile.at("E");
+    return (*offset.high - *offset.low) / unit;
+  };
+  const double one = width(1);
+  EXPECT_GT(one, 0);
+  EXPECT_NEAR(width(1e-7) / one, 1, 1e-3);
+  EXPECT_NEAR(width(1e5) / one, 1, 1e-3);
+}
+
 TEST(LawFit, RefusesOptionsOutsideTheirRange) {
   FitOptions options;
   options.confidence = 1;

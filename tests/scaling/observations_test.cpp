@@ -188,6 +188,57 @@ TEST(ObservationsFromFile, MistakesAreNamedByFileRowAndColumn) {
               HasSubstr("t.jsonl line 2 is not a JSON object"));
 }
 
+TEST(Observations, TheWorstAreAsManyAsAskedForAlsoWhereTheyTie) {
+  Observations table{.rows = good_rows()};
+  table.rows[0].loss = table.rows[2].loss = table.rows[5].loss = 9;
+  drop_worst(table, 2);
+  ASSERT_EQ(table.rows.size(), 4u);
+  EXPECT_EQ(table.left_out[0].name, "r0");
+  EXPECT_EQ(table.left_out[1].name, "r2");
+  EXPECT_EQ(table.rows.back().name, "r5");
+}
+
+TEST(Observations, RunsThatDifferInWhatTheyRepeatedOrInTheirBatchAreTwo) {
+  auto rows = good_rows();
+  rows.push_back(rows.back());
+  rows.back().name = "other";
+  EXPECT_THAT(refusal(rows), HasSubstr("are the same run"));
+  rows.back().unique_tokens = 1e6;
+  EXPECT_EQ(refusal(rows), "no error");
+  rows.back().unique_tokens.reset();
+  rows.back().batch_tokens = 1e5;
+  EXPECT_EQ(refusal(rows), "no error");
+}
+
+TEST(ObservationsFromFile, AFilterReadsAColumnWhoseNameIsAKeyThatIsNotMapped) {
+  const tests::TemporaryFolder folder;
+  base::write_file_atomic(folder / "runs.csv",
+                          "c,l,data,lr\n1e18,3,a,0.1\n2e18,2.9,b,0.2\n4e18,2.8,b,0.3\n");
+  const auto count = [&](const std::string& where) {
+    return read_observations(folder / "runs.csv",
+                             {.map = ColumnMap::parse("C=c,L=l"), .where = RowFilter::parse(where)})
+        .rows.size();
+  };
+  EXPECT_EQ(count("data=b"), 2u);
+  EXPECT_EQ(count("data!=b"), 1u);
+  EXPECT_EQ(count("lr<0.25 and C>1e18"), 1u);
+}
+
+TEST(ObservationsFromFile, TwoColumnsOfOneNameAreRefusedWhereTheyAreAskedFor) {
+  EXPECT_THAT(error_of([] { read("a.csv", "C,L,L\n1e18,3,4\n", "C=C,L=L"); }),
+              HasSubstr("has two columns 'L' (asked for by L=L); rename one"));
+}
+
+TEST(ColumnMap, ALawThatDescribesNoLossAsksForWhatItReads) {
+  const Law& batches = law_named("batch_d").entry;
+  EXPECT_EQ(ColumnMap::parse("B = b, D = d", &batches).columns.at("L"), "b");
+  EXPECT_EQ(ColumnMap::parse("B=b,D=d,L=loss", &batches).columns.at("L"), "loss");
+  EXPECT_THAT(error_of([&] { ColumnMap::parse("B=b,L=l", &batches); }),
+              HasSubstr("has no D=<column>, which a law of B* over D reads"));
+  EXPECT_THAT(error_of([&] { ColumnMap::parse("D=d,L=l", &batches); }),
+              HasSubstr("has no B=<column>, which is what the law describes"));
+}
+
 TEST(ColumnMap, MistakesAreWrongUse) {
   EXPECT_EQ(error_of([] { ColumnMap::parse("N=a,Q=b"); }),
             "column map 'Q=b' must be KEY=COLUMN with KEY one of name, run, arm, size, N, N_total, "

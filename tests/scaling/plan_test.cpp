@@ -56,6 +56,30 @@ TEST(Plan, IntervalsHoldTheTruthAndGrowWithTheBudget) {
   EXPECT_THAT(far.warnings, testing::Contains(testing::HasSubstr("times the largest fitted")));
 }
 
+TEST(Plan, ABudgetIsCountedAsTheRowsOfALawOfComputeAre) {
+  // C of these rows counts 1.6 times what the weights do.
+  const auto rows = [](double factor, double last) {
+    std::vector<Observation> made;
+    for (int i = 0; i < 10; ++i) {
+      const double n = 1e7 * std::pow(10, 0.3 * i), six_nd = 6 * n * 20 * n;
+      const double flops = (i == 9 ? last : factor) * six_nd;
+      made.push_back(tests::row("r" + std::to_string(i), flops, 2 + 900 * std::pow(six_nd, -0.17)));
+      made.back().parameters_active = n;
+      made.back().tokens = 20 * n;
+    }
+    return made;
+  };
+  const ComputePlan plan = plan_compute(fit_law(rows(1.6, 1.6), {.law = "loss_c"}), 1.6e22);
+  const double n = std::sqrt(1e22 / 120);
+  EXPECT_NEAR(plan.parameters / n, 1, 1e-9);
+  EXPECT_NEAR(plan.loss, 2 + 900 * std::pow(1e22, -0.17), 1e-4);
+  EXPECT_EQ(plan.flops_convention, convention::kAsGiven);
+  const LawFit mixed = fit_law(rows(1.6, 1.1), {.law = "loss_c"});
+  EXPECT_THAT([&] { plan_compute(mixed, 1e22); },
+              testing::ThrowsMessage<base::Error>(
+                  testing::HasSubstr("C of the rows goes from 1.1 to 1.6 times 6ND")));
+}
+
 TEST(Plan, TheNextRungLowersTheErrorOfTheForecast) {
   const ComputePlan plan = plan_compute(fit_of({10, 40}, 0.002, 0), 1e23);
   ASSERT_FALSE(plan.next_rungs.empty());
