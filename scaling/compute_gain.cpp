@@ -103,8 +103,13 @@ void add_compute_gains(const std::vector<Observation>& rows, const GainOptions& 
     const Noise noise = noise_of(objective, best, options.confidence, std::nullopt);
     for (SizeGain& size : verdict.sizes) {
       const double expected = predict(*target.law, best.coefficients, best.exponents, size.point);
+      // Of the mean over pairs; where nothing measured it, two runs differ by the noise of both.
+      const double of_pair = verdict.trend.noise.value_or(std::sqrt(2.0) * noise.one_run);
+      const double of_gain =
+          std::max(of_pair / std::sqrt(static_cast<double>(size.pairs)), 1e-3 * noise.one_run);
+      const double weight = of_gain > 0 ? noise.one_run / of_gain : 1;
       size.compute_gain =
-          compute_gain(target, best, noise, size.point, expected * std::exp(-size.gain));
+          compute_gain(target, best, noise, size.point, expected * std::exp(-size.gain), weight);
       if (!size.compute_gain) continue;
       const double spent = size.changed.flops / size.point.flops;
       size.compute_gain->factor /= spent;
@@ -121,7 +126,8 @@ void add_compute_gains(const std::vector<Observation>& rows, const GainOptions& 
 }  // namespace
 
 std::optional<ComputeGain> compute_gain(const Target& target, const Minimum& best,
-                                        const Noise& noise, const Point& point, double loss) {
+                                        const Noise& noise, const Point& point, double loss,
+                                        double weight) {
   const Objective objective(target);
   const auto predicted = [&](double log_factor) {
     return predict(*target.law, best.coefficients, best.exponents,
@@ -133,7 +139,7 @@ std::optional<ComputeGain> compute_gain(const Target& target, const Minimum& bes
   const auto end = [&](std::optional<double> Interval::*side) {
     return crossing([&](double at) {
       const Interval interval =
-          forecast_interval(objective, best, noise, scaled(point, std::exp(at)));
+          forecast_interval(objective, best, noise, scaled(point, std::exp(at)), weight);
       const auto& value = interval.*side;
       // An end that the rows do not bound is beyond any loss on its side.
       if (!value) return side == &Interval::low ? -1.0 : 1.0;

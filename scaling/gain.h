@@ -75,8 +75,8 @@ struct ArmAtSize {
 struct ComputeGain {
   /// The C that the baseline would need over the C that the changed model spent.
   double factor = 1;
-  /// The factors at which a run of the baseline could lie that far below its law: the law's
-  /// parameters and the noise of one run. An end that the rows do not bound is null.
+  /// The factors at which the baseline's law could lie that far below itself: its parameters and
+  /// the noise of the gain. An end that the rows do not bound is null.
   Interval interval;
   /// factor * C over the largest C the law was fitted to; above 1: extrapolated.
   double extrapolation_ratio = 1;
@@ -85,7 +85,7 @@ struct ComputeGain {
   static void describe(Self& self, Visitor& visit) {
     visit("factor", self.factor,
           {.help = "C the baseline would need over C the changed model spent"});
-    visit("interval", self.interval, {.help = "parameters of its law and noise of one run"});
+    visit("interval", self.interval, {.help = "parameters of its law and noise of the gain"});
     visit("extrapolation_ratio", self.extrapolation_ratio,
           {.help = "of that C over the largest the law was fitted to"});
   }
@@ -231,10 +231,13 @@ GainVerdict compare_arms(const std::vector<Observation>& rows, const std::string
 
 /// The factor k at which `fit`, a law of the baseline, reaches `loss` at C = k * point.flops (N and
 /// D grow alike). Nullopt if the law does not reach it within a factor of 10,000 either way.
-/// Source:  the interval is inverse prediction: {k : loss lies in the law's interval of one new run
-///          at k C}, Fieller's theorem for a law that is a straight line.
+/// `weight`: the noise of one run over that of the gain, see forecast_interval.
+/// Source:  the interval is inverse prediction: {k : loss lies in the law's interval of one new row
+/// of
+///          that weight at k C}, Fieller's theorem for a law that is a straight line.
 std::optional<ComputeGain> compute_gain(const Target& target, const Minimum& best,
-                                        const Noise& noise, const Point& point, double loss);
+                                        const Noise& noise, const Point& point, double loss,
+                                        double weight);
 
 /// Sizes that only one of the arms was trained at: they are in no gain.
 std::vector<std::string> sizes_of_one_arm(const std::vector<Observation>& rows,

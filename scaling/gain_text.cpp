@@ -77,7 +77,7 @@ std::string gain_text(const GainVerdict& verdict) {
   if (!verdict.law.empty()) {
     text += "compute gain: the factor of C over which " + verdict.law + " of " + verdict.baseline +
             " falls by the gain of " + verdict.changed +
-            "; intervals hold its parameters and the noise of one run\n";
+            "; intervals hold its parameters and the noise of the gain\n";
     for (const SizeGain& size : verdict.sizes) {
       if (!size.compute_gain || size.compute_gain->extrapolation_ratio <= 1.01) continue;
       text += "  at " + size.size + " that is " +

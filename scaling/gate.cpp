@@ -36,7 +36,7 @@ Window test_window(const Target& fitted, const std::vector<Row>& tested, double 
   double squares = 0, sum = 0;
   for (const Row& row : tested) {
     const double predicted = predict(*fitted.law, best.coefficients, best.exponents, row.point);
-    const Interval interval = forecast_interval(objective, best, noise, row.point);
+    const Interval interval = forecast_interval(objective, best, noise, row.point, row.weight);
     const double relative = row.loss / predicted - 1;
     squares += relative * relative;
     sum += relative;

@@ -1,5 +1,6 @@
 #include "scaling/intervals.h"
 
+#include <Eigen/Dense>
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
@@ -146,33 +147,51 @@ double Noise::threshold() const {
 namespace {
 
 /// Where rows share runs: see intervals.h.
-void add_design_effect(const Objective& objective, const std::vector<double>& residuals,
-                       Noise& noise) {
+void add_design_effect(const Objective& objective, const Minimum& best,
+                       const std::vector<double>& residuals, Noise& noise) {
   if (objective.runs().empty()) return;
-  const double delta = objective.huber_delta().value_or(INFINITY);
-  std::map<int64_t, double> sums;
-  double own_squares = 0, squares = 0;
-  int64_t own = 0;
-  for (size_t i = 0; i < residuals.size(); ++i) {
-    const double psi = std::clamp(residuals[i], -delta, delta);
-    squares += psi * psi;
-    const int64_t run = i < objective.runs().size() ? objective.runs()[i] : kOwnRun;
-    if (run == kOwnRun) {
-      own_squares += psi * psi;
-      ++own;
-    } else {
-      sums[run] += psi;
-    }
+  const Law& law = objective.law();
+  std::vector<long> free;
+  for (size_t p = 0; p < static_cast<size_t>(law.parameter_count()); ++p) {
+    const bool is_zero = p < best.coefficients.size() && best.coefficients[p] == 0;
+    if (!is_zero) free.push_back(static_cast<long>(p));
   }
-  const auto runs = static_cast<int64_t>(sums.size()) + own;
-  if (runs == static_cast<int64_t>(residuals.size()) || !(squares > 0)) return;
-  double of_runs = own_squares;
-  for (const auto& [run, sum] : sums) of_runs += sum * sum;
-  const int64_t left = std::max<int64_t>(1, runs - objective.law().parameter_count());
-  noise.design_effect =
-      std::max(1.0, of_runs / squares * static_cast<double>(runs) / static_cast<double>(left));
-  noise.variance *= noise.design_effect;
+  const auto size = static_cast<long>(free.size());
+  const double delta = objective.huber_delta().value_or(INFINITY);
+  Eigen::MatrixXd information = Eigen::MatrixXd::Zero(size, size), scatter = information;
+  std::map<int64_t, Eigen::VectorXd> scores;
+  int64_t runs = 0;
+  objective.visit_gradients(best, [&](size_t row, const double* gradient) {
+    const double weight = objective.weights()[row], loss = objective.losses()[row];
+    const double scale = weight * (objective.on_log() ? 1 : loss);
+    Eigen::VectorXd slope(size);
+    for (long f = 0; f < size; ++f) slope(f) = scale * gradient[free[static_cast<size_t>(f)]];
+    if (std::abs(residuals[row]) <= delta) information += slope * slope.transpose();
+    const Eigen::VectorXd score = std::clamp(residuals[row], -delta, delta) * slope;
+    const int64_t run = row < objective.runs().size() ? objective.runs()[row] : kOwnRun;
+    if (run == kOwnRun) {
+      scatter += score * score.transpose();
+      ++runs;
+    } else {
+      const auto [at, is_new] = scores.emplace(run, score);
+      if (!is_new) at->second += score;
+    }
+  });
+  runs += static_cast<int64_t>(scores.size());
+  if (runs == static_cast<int64_t>(residuals.size())) return;
+  for (const auto& [run, score] : scores) scatter += score * score.transpose();
+  const int64_t left = std::max<int64_t>(1, runs - law.parameter_count());
   noise.degrees_of_freedom = std::min(noise.degrees_of_freedom, static_cast<int>(left));
+  const Eigen::LDLT<Eigen::MatrixXd> factor(information);
+  if (factor.info() != Eigen::Success || !factor.isPositive()) return;
+  const Eigen::MatrixXd inverse = factor.solve(Eigen::MatrixXd::Identity(size, size));
+  const Eigen::MatrixXd robust = inverse * scatter * inverse;
+  for (long f = 0; f < size; ++f) {
+    const double effect = robust(f, f) * static_cast<double>(runs) / static_cast<double>(left) /
+                          (noise.variance * inverse(f, f));
+    if (std::isfinite(effect)) noise.design_effect = std::max(noise.design_effect, effect);
+  }
+  noise.variance *= noise.design_effect;
 }
 
 }  // namespace
@@ -190,7 +209,9 @@ Noise noise_of(const Objective& objective, const Minimum& best, double confidenc
                       std::to_string(objective.rows()) + " rows; add rows");
   }
   double squares = 0, clipped_squares = 0, quadratic = 0;
-  const std::vector<double> residuals = objective.residuals(best);
+  // Weighted, as the objective counts them: rows of all weights then scatter alike.
+  std::vector<double> residuals = objective.residuals(best);
+  for (size_t i = 0; i < residuals.size(); ++i) residuals[i] *= objective.weights()[i];
   for (const double r : residuals) {
     const double delta = objective.huber_delta().value_or(INFINITY);
     squares += r * r;
@@ -204,7 +225,7 @@ Noise noise_of(const Objective& objective, const Minimum& best, double confidenc
   const double share = quadratic / rows;
   const double few_rows = 1 + parameters / rows * (1 - share) / share;
   noise.variance = few_rows * few_rows * clipped_squares / noise.degrees_of_freedom / share;
-  add_design_effect(objective, residuals, noise);
+  add_design_effect(objective, best, residuals, noise);
   if (floor && *floor > noise.one_run) {
     noise.variance = std::max(noise.variance, *floor * *floor);
     noise.one_run = *floor;
@@ -336,10 +357,10 @@ std::vector<std::pair<double, double>> profile_curve(const Objective& objective,
 }
 
 Interval forecast_interval(const Objective& objective, const Minimum& best, const Noise& noise,
-                           const Point& point) {
+                           const Point& point, double weight) {
   // In units of s, so that the new run counts as least squares whatever the objective is.
-  const double weight = noise.variance == 0 ? 1 : std::sqrt(noise.variance) / noise.one_run;
-  return around(objective, best, noise, point, weight);
+  const double unit = noise.variance == 0 ? 1 : std::sqrt(noise.variance) / noise.one_run;
+  return around(objective, best, noise, point, unit * weight);
 }
 
 Interval mean_interval(const Objective& objective, const Minimum& best, const Noise& noise,

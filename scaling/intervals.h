@@ -14,10 +14,10 @@
 // zone hold the truth in 82 % of cases instead of 95. The curvature at the minimum (a covariance
 // matrix) is not used: these laws are far from linear.
 //
-// Rows of one run (its checkpoints) are off together and know less than as many runs. s^2 is then
-// larger by the design effect, what sums of a run's residuals scatter over what they would if each
-// were its own: sum_runs (sum psi)^2 / sum psi^2, times G / (G - p) for G runs, at least 1 (as a
-// cluster-robust variance does; Moulton 1986, J. Econometrics 32, 385).
+// Rows of one run (its checkpoints) are off together, or drift together, and know less than as many
+// runs. s^2 is then larger by the design effect: the largest ratio, over the parameters, of the
+// variance that the scores of whole runs give (psi times the gradient, summed in a run; Liang and
+// Zeger 1986, Biometrika 73, 13) to the one above, times G / (G - p) for G runs; at least 1.
 //
 // A forecast is treated the same way, as one more row: the trial loss of a *new single run* belongs
 // to the interval while adding it as a row raises the objective by no more than that. For a linear
@@ -55,7 +55,7 @@ Interval shown_interval(const Exponent& exponent, const Interval& interval);
 struct Noise {
   /// s^2 above.
   double variance = 0;
-  /// Standard deviation of one run, in the unit of the residual (relative, for ln L).
+  /// Standard deviation of one run of weight 1, in the unit of the residual (relative, for ln L).
   double one_run = 0;
   /// Rows minus parameters; runs minus parameters, at least 1, where rows share runs.
   int degrees_of_freedom = 0;
@@ -86,9 +86,9 @@ std::vector<std::pair<double, double>> profile_curve(const Objective& objective,
                                                      const Minimum& best, const Noise& noise,
                                                      const std::string& parameter);
 
-/// Of the loss of one new run at `point`.
+/// Of the loss of one new run at `point`. `weight` as a row's: a run half as noisy has 2.
 Interval forecast_interval(const Objective& objective, const Minimum& best, const Noise& noise,
-                           const Point& point);
+                           const Point& point, double weight = 1);
 
 /// Of the law's mean at `point`: the band of a figure.
 Interval mean_interval(const Objective& objective, const Minimum& best, const Noise& noise,

@@ -207,7 +207,12 @@ Forecast forecast(const Target& target, const Objective& objective, const Minimu
   result.tokens = present(wanted.point.tokens);
   result.flops = present(wanted.point.flops);
   result.predicted = predict(*target.law, best.coefficients, best.exponents, wanted.point);
-  result.interval = forecast_interval(objective, best, noise, wanted.point);
+  double weight = 1;
+  if (fit.row_noise.is_used && wanted.standard_error) {
+    const double error = *wanted.standard_error / (target.on_log ? result.predicted : 1);
+    weight = *fit.row_noise.typical / std::hypot(*fit.row_noise.between_runs, error);
+  }
+  result.interval = forecast_interval(objective, best, noise, wanted.point, weight);
   result.extrapolation_ratio = furthest;
   result.beyond_tested = result.extrapolation_ratio > 1.01 * fit.gate.tested_ratio;
   if (fit.gate.tested > 0) {

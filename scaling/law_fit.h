@@ -113,6 +113,8 @@ struct RowNoise {
   /// Standard deviations of the quietest and the noisiest row.
   std::optional<double> smallest;
   std::optional<double> largest;
+  /// Of a row of weight 1.
+  std::optional<double> typical;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
@@ -122,6 +124,7 @@ struct RowNoise {
     visit("is_given", self.is_given, {.help = "between_runs is known, not estimated"});
     visit("smallest", self.smallest, {.help = "sd of the quietest row"});
     visit("largest", self.largest, {.help = "sd of the noisiest row"});
+    visit("typical", self.typical, {.help = "sd of a row of weight 1"});
   }
 };
 
@@ -405,6 +408,8 @@ inline constexpr size_t kRowsKept = 20000;
 struct Wanted {
   std::string name;
   Point point;
+  /// Of the loss it will be scored by, if it is known.
+  std::optional<double> standard_error = std::nullopt;
 };
 
 /// Fits `rows` and forecasts `wanted`.

@@ -117,6 +117,41 @@ std::vector<double> Objective::residuals(const Minimum& minimum) const {
   return result;
 }
 
+void Objective::visit_gradients(
+    const Minimum& minimum,
+    const std::function<void(size_t row, const double* gradient)>& visit) const {
+  const Vector vector = to_vector(minimum);
+  fill_terms(minimum.exponents.data());
+  LogTerms unused;
+  Slopes centre;
+  law_->log_terms(middle_, minimum.exponents.data(), unused.data(), centre.data());
+  const auto terms = minimum.coefficients.size(), exponents = minimum.exponents.size();
+  std::array<double, kMaximumParameters> gradient;
+  for (size_t i = 0; i < rows(); ++i) {
+    double sum = 0;
+    for (size_t k = 0; k < terms; ++k) {
+      double log_value = vector(static_cast<int>(k));
+      if (!columns_.power_law) log_value += columns_.log_term[k][i];
+      for (size_t j = 0; columns_.power_law && j < exponents; ++j) {
+        if (!columns_.slope[k][j].empty())
+          log_value += minimum.exponents[j] * columns_.slope[k][j][i];
+      }
+      gradient[k] = std::exp(log_value);
+      sum += gradient[k];
+    }
+    std::fill_n(gradient.begin() + static_cast<std::ptrdiff_t>(terms), exponents, 0.0);
+    for (size_t k = 0; k < terms; ++k) {
+      gradient[k] /= sum;
+      for (size_t j = 0; j < exponents; ++j) {
+        const auto& slope = columns_.slope[k][j];
+        gradient[terms + j] +=
+            gradient[k] * ((slope.empty() ? 0 : slope[i]) + centre[k * exponents + j]);
+      }
+    }
+    visit(i, gradient.data());
+  }
+}
+
 void Objective::set_loss(size_t row, double loss) {
   losses_[row] = loss;
   columns_.measured[row] = columns_.on_log ? std::log(loss) : loss;

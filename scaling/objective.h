@@ -5,6 +5,7 @@
 
 #include <Eigen/Core>
 #include <array>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -65,6 +66,11 @@ class Objective {
   /// Of each row, unweighted, in row order.
   std::vector<double> residuals(const Minimum& minimum) const;
   double smallest_loss() const { return smallest_loss_; }
+  const std::vector<double>& weights() const { return columns_.weight; }
+  /// d ln L / d (ln c_k, exponents) of each row at a minimum, in row order; the coefficients not
+  /// centred.
+  void visit_gradients(const Minimum& minimum,
+                       const std::function<void(size_t row, const double* gradient)>& visit) const;
   /// Row::run of each row; empty if every row is a run of its own.
   const std::vector<int64_t>& runs() const { return runs_; }
   /// Geometric mean of the rows in every variable.

@@ -109,7 +109,7 @@ RowNoise weigh_rows(Target& target, const std::vector<Observation>& rows,
       best = minimise(target, {}, best);
     }
   }
-  set_weights(target, errors, tau);
+  noise.typical = set_weights(target, errors, tau);
   noise.is_used = true;
   noise.between_runs = tau;
   noise.is_given = options.noise_floor.has_value();

@@ -81,7 +81,9 @@ Observations tuned_optima(const Observations& observations, Variable quantity) {
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::vector<const Observation*>> groups;
   size_t nearest = 0;
-  for (const auto& [size, row] : sizes) {
+  for (const auto& item : sizes) {
+    const double size = item.first;
+    const Observation* row = item.second;
     const Point point = point_of(*row);
     const auto size_of = [](const std::vector<const Observation*>& group) {
       const Point at = point_of(*group.front());

@@ -170,7 +170,7 @@ int fit(const Options& options) {
   std::vector<scaling::Wanted> wanted;
   std::map<std::string, std::string> forecast_of;
   for (const Observation& row : held_out) {
-    wanted.push_back({row.name, scaling::point_of(row)});
+    wanted.push_back({row.name, scaling::point_of(row), row.loss_standard_error});
     forecast_of[row.name] = row.name;
   }
   const scaling::FitOptions chosen = fit_options(options, observations.rows.size());

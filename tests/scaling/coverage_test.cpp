@@ -66,9 +66,10 @@ TEST(Coverage, AForecastFromFiveRungsHoldsTheHeldOutRunAtTheStatedRate) {
 }
 
 /// Of `sets` tables, the share of intervals of all parameters of loss_nd that hold the truth. Runs
-/// of `rows_of_a_run` rows each are off together by `between_runs`, each row by `noise` besides.
+/// of `rows_of_a_run` rows each are off together by `between_runs` and drift along ln D by `drift`,
+/// each row by `noise` besides.
 double share_held(int sets, int runs, int rows_of_a_run, double noise, double between_runs,
-                  std::optional<double> huber_delta) {
+                  double drift, std::optional<double> huber_delta) {
   const Law& law = law_named("loss_nd").entry;
   const Minimum truth{.coefficients = {1.8, 480, 2100}, .exponents = {0.35, 0.37}};
   int held = 0, judged = 0;
@@ -77,12 +78,15 @@ double share_held(int sets, int runs, int rows_of_a_run, double noise, double be
     Target target{.law = &law, .huber_delta = huber_delta};
     for (int run = 0; run < runs; ++run) {
       const double size = std::pow(10, random.uniform(7, 10)), off = between_runs * random.normal();
+      const double slope = drift > 0 ? drift * random.normal() : 0;
       for (int i = 0; i < rows_of_a_run; ++i) {
-        const Point point{.parameters = size, .tokens = std::pow(10, random.uniform(9, 12))};
+        const double along = random.uniform(-1, 1);
+        const Point point{.parameters = size, .tokens = std::pow(10, 10.5 + 1.5 * along)};
         const double loss = predict(law, truth.coefficients, truth.exponents, point);
-        target.rows.push_back({.point = point,
-                               .loss = loss * std::exp(off + noise * random.normal()),
-                               .run = rows_of_a_run > 1 ? run : kOwnRun});
+        target.rows.push_back(
+            {.point = point,
+             .loss = loss * std::exp(off + slope * along + noise * random.normal()),
+             .run = rows_of_a_run > 1 ? run : kOwnRun});
       }
     }
     const Minimum best = search(target, 4).best;
@@ -101,7 +105,7 @@ double share_held(int sets, int runs, int rows_of_a_run, double noise, double be
 TEST(Coverage, HubersIntervalsHoldTheTruthWithAFifthOfTheRowsInItsQuadraticZone) {
   const int sets = is_long() ? 1000 : 150;
   for (const int runs : {15, 30, 60}) {
-    const double held = share_held(sets, runs, 1, 0.004, 0, 1e-3);
+    const double held = share_held(sets, runs, 1, 0.004, 0, 0, 1e-3);
     std::cout << runs << " rows: " << held << "\n";
     EXPECT_NEAR(held, 0.95, is_long() ? 0.03 : 3 * std::sqrt(0.95 * 0.05 / sets))
         << runs << " rows";
@@ -112,8 +116,10 @@ TEST(Coverage, CheckpointsOfOneRunDoNotPassForRuns) {
   const int sets = is_long() ? 500 : 100;
   // Cautious where runs are few: never below what is stated.
   for (const double between : {0.01, 0.0}) {
-    EXPECT_GE(share_held(sets, 12, 8, 0.002, between, std::nullopt), 0.93) << between;
+    EXPECT_GE(share_held(sets, 12, 8, 0.002, between, 0, std::nullopt), 0.93) << between;
   }
+  EXPECT_GE(share_held(sets, 12, 10, 0.0005, 0, 0.003, std::nullopt), 0.93) << "drift";
+  EXPECT_GE(share_held(sets, 30, 10, 0.0005, 0, 0.003, std::nullopt), 0.93) << "drift";
 }
 
 struct Known {

@@ -287,7 +287,8 @@ TEST(ComputeGain, OfAPowerLawHasFiellersInterval) {
   const GainVerdict verdict = compare_arms(rows, "simple", "full");
   // ln L = y + b (x - xbar): a run that lies the gain below the line at its size, at ln loss l, is
   // at the x with
-  // (l - y - b u)^2 <= t^2 s^2 (1 + 1/n + u^2 / Sxx), u = x - xbar.
+  // (l - y - b u)^2 <= t^2 s^2 (2 + 1/n + u^2 / Sxx), u = x - xbar: a gain of one pair has the
+  // noise of two runs.
   double x_mean = 0, y_mean = 0, xx = 0, xy = 0, squares = 0;
   for (int i = 0; i < 6; ++i) {
     x_mean += std::log(*rows[i].flops) / 6;
@@ -310,7 +311,7 @@ TEST(ComputeGain, OfAPowerLawHasFiellersInterval) {
     return *row.parameters_active == n;
   });
   const double l = b * at - std::log(partner->loss / loss);
-  const double p = b * b - reach / xx, q = -2 * l * b, r = l * l - reach * (1 + 1.0 / 6);
+  const double p = b * b - reach / xx, q = -2 * l * b, r = l * l - reach * (2 + 1.0 / 6);
   const double root = std::sqrt(q * q - 4 * p * r);
   ASSERT_TRUE(verdict.sizes[0].compute_gain);
   const ComputeGain& gain = *verdict.sizes[0].compute_gain;

@@ -142,5 +142,34 @@ TEST(RowNoise, ErrorsOfOneTextAreSharedAndWeighNothing) {
   EXPECT_TRUE(fit_law(rows, options_with("noise")).row_noise.is_used);
 }
 
+TEST(RowNoise, ARowThatIsKnownToBeNoisyWidensNothing) {
+  std::vector<double> errors(30, 0.003);
+  std::vector<Observation> rows = noisy_rows(errors, 0, 4);
+  const auto width = [](const LawFit& fit) {
+    const Interval& alpha = fit.intervals.profile.at("alpha");
+    return *alpha.high - *alpha.low;
+  };
+  const double without = width(fit_law(rows, options_with("noise")));
+  rows[6].loss *= std::exp(0.5);
+  rows[6].loss_standard_error = 0.5 * rows[6].loss;
+  EXPECT_NEAR(width(fit_law(rows, options_with("noise"))) / without, 1, 0.25);
+}
+
+TEST(RowNoise, AHeldOutRowIsHeldAgainstItsOwnError) {
+  int covered = 0;
+  constexpr int kSets = 200;
+  for (uint64_t set = 0; set < kSets; ++set) {
+    std::vector<double> errors(25, 0.003);
+    errors.back() = 0.05;
+    std::vector<Observation> rows = noisy_rows(errors, 0, 3000 + set);
+    const Observation last = rows.back();
+    rows.pop_back();
+    const LawFit fit = fit_law(rows, options_with("noise"),
+                               {{last.name, point_of(last), last.loss_standard_error}});
+    covered += fit.forecasts[0].interval.holds(last.loss) ? 1 : 0;
+  }
+  EXPECT_NEAR(covered / static_cast<double>(kSets), 0.95, 3 * std::sqrt(0.95 * 0.05 / kSets));
+}
+
 }  // namespace
 }  // namespace windtunnel::scaling
