@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "cli/places.h"
 #include "scaling/ladder.h"
 #include "scaling/tuned_optima.h"
@@ -57,9 +58,15 @@ void add_fit_data(CLI::App& app, FitData& data) {
       ->capture_default_str();
 }
 
+const scaling::Law& law_asked_for(const std::string& name) {
+  const auto& laws = scaling::Laws::instance();
+  if (const auto* law = laws.find(name)) return law->entry;
+  throw base::UsageError("--law " + name + " must be one of " + base::join(laws.names(), ", "));
+}
+
 scaling::Observations read_fit_data(const FitData& data, const std::string& law) {
   const scaling::RowFilter where = scaling::RowFilter::parse(data.where);
-  const scaling::Law& law_of_rows = scaling::law_named(law).entry;
+  const scaling::Law& law_of_rows = law_asked_for(law);
   const auto response = law_of_rows.response;
   if (data.flops != scaling::convention::kSixND && data.flops != scaling::convention::kExact) {
     throw base::UsageError("--flops " + data.flops + " must be 6ND or exact");

@@ -25,6 +25,9 @@ void add_fit_data(CLI::App& app, FitData& data);
 /// `law` decides what a map must have: the law of optima reads no loss.
 /// Errors: UsageError if a table has no map or a study no finished ladder run; what the importers
 /// refuse.
+/// By a name that a person typed. Errors: UsageError with the laws there are.
+const scaling::Law& law_asked_for(const std::string& name);
+
 scaling::Observations read_fit_data(const FitData& data, const std::string& law);
 
 }  // namespace windtunnel::cli

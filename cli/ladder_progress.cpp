@@ -36,19 +36,13 @@ void LadderProgress::tick(const study::Runner& runner) {
 }
 
 void LadderProgress::count_runs() {
-  std::map<std::string, int64_t> known;
   const auto record_of = scaling::records_in(journal_);
+  const scaling::LadderState state = scaling::ladder_state(plan_, record_of);
   flops_.clear();
-  ended_ = 0;
-  for (const auto& run : scaling::ladder_state(plan_, record_of).runs) {
-    ++known[run.rung];
-    flops_[run.id] = run.flops_exact;
-    if (record_of(run.id)) ended_ += run.flops_exact;
-  }
-  total_ = 0;
-  for (const scaling::PlannedRung& rung : plan_.rungs) {
-    total_ += static_cast<double>(std::max(known[rung.name], rung.runs)) * rung.flops_exact;
-  }
+  for (const auto& run : state.runs) flops_[run.id] = run.flops_exact;
+  const scaling::LadderCount count = scaling::count_runs(plan_, state, record_of);
+  ended_ = count.flops_ended;
+  total_ = count.flops_all;
 }
 
 double LadderProgress::done(const std::vector<study::RunProgress>& glimpses) const {

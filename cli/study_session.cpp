@@ -168,6 +168,26 @@ void empty_study(const fs::path& folder) {
   fs::remove(folder / "journal.db");
 }
 
+/// What of it the study has already; "" if nothing.
+std::string left_of_ladder(const SessionOptions& options, const agent::Program& program,
+                           const scaling::LadderPlan& plan) {
+  const fs::path file =
+      study_folder(options.study.empty() ? program.name : options.study) / "journal.db";
+  if (options.fresh || !fs::exists(file)) return "";
+  const study::Journal journal(file, true);
+  const auto record_of = scaling::records_in(journal);
+  const scaling::LadderCount count =
+      scaling::count_runs(plan, scaling::ladder_state(plan, record_of), record_of);
+  if (count.ended == 0) return "";
+  std::string text = fmt::format("in this study {} of {} runs have ended", count.ended, count.all);
+  if (count.ended < count.all && plan.expected_seconds) {
+    text +=
+        "; the others take about " +
+        base::format_duration(*plan.expected_seconds * (1 - count.flops_ended / count.flops_all));
+  }
+  return text + "\n";
+}
+
 std::string bits(const std::optional<double>& value) {
   return value ? fmt::format("{:.4f}", *value) : std::string("not measured");
 }
@@ -234,8 +254,9 @@ std::string plan_text(const SessionOptions& options, bool with_night, bool with_
     }
   }
   if (with_ladder) {
+    const scaling::LadderPlan plan = ladder_plan_of(options, program);
     text += "ladder   of the best configuration so far; a change that is kept replaces it\n" +
-            scaling::ladder_table(ladder_plan_of(options, program));
+            scaling::ladder_table(plan) + left_of_ladder(options, program, plan);
   }
   return text;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "report/figures/gnuplot.h"
@@ -70,6 +71,19 @@ void add_trend(const GainVerdict& arm, DataBlock& line, DataBlock& intervals, Ax
   add(horizon, trend.at_horizon_interval);
 }
 
+/// The values that were tried, where they are few: powers of ten would leave the axis bare.
+std::string tics_at_values(const Sweep& sweep) {
+  constexpr size_t kMost = 12;
+  std::set<double> values;
+  for (const scaling::SweepRow& row : sweep.rows) values.insert(row.value);
+  if (values.size() > kMost) return "";
+  std::string tics;
+  for (const double value : values) {
+    tics += (tics.empty() ? "" : ", ") + fmt::format("'{:.4g}' {}", value, exact(value));
+  }
+  return "set xtics (" + tics + ")\n";
+}
+
 void print_or_refuse(const char* name, const char* title, const std::optional<Figure>& figure,
                      const std::filesystem::path& folder) {
   if (!figure) throw base::Error(std::string("there is nothing to draw for ") + title);
@@ -101,8 +115,8 @@ std::optional<Figure> gains_figure(const std::vector<GainVerdict>& gains) {
     if (!intervals.empty()) {
       figure.commands += intervals.text();
       lines.push_back(fmt::format(
-          "$intervals{} using 1:(($2+$3)/2):2:3 with yerrorbars pt 0 lw 1 dt 2 {} notitle", index,
-          line_colour(colour)));
+          "$intervals{} using 1:(($2+$3)/2):2:3 with yerrorbars pt 0 lw 1 dt 2 {} {}", index,
+          line_colour(colour), lines.size() > 1 ? "notitle" : "title 'interval of the trend'"));
     }
     marks.push_back(
         fmt::format("$sizes{} using 1:2:3:4 with yerrorbars pt {} ps 1 lw 1.5 {} title {} "
@@ -148,6 +162,7 @@ std::optional<Figure> sweep_figure(const Sweep& sweep) {
     losses.hold(row.loss);
   }
   if (values.empty()) return std::nullopt;
+  const double span = std::pow(values.high / values.low, 0.05);
   Figure figure;
   std::vector<std::string> parts;
   if (sweep.minimum && sweep.loss_at_minimum) {
@@ -160,28 +175,40 @@ std::optional<Figure> sweep_figure(const Sweep& sweep) {
       curve.add({value, loss});
       losses.hold(loss);
     }
-    const auto inside = [&](const std::optional<double>& end, double otherwise) {
-      return std::clamp(end.value_or(otherwise), values.low, values.high);
-    };
-    minimum.add({inside(sweep.minimum, values.low), sweep.loss_at_minimum,
-                 inside(sweep.minimum_interval.low, values.low),
-                 inside(sweep.minimum_interval.high, values.high)});
+    const double at = std::clamp(*sweep.minimum, values.low, values.high);
+    minimum.add({at, sweep.loss_at_minimum});
     losses.hold(sweep.loss_at_minimum);
     figure.commands += curve.text() + minimum.text();
     parts.push_back(fmt::format("$curve using 1:2 with lines lw 2 {} title 'parabola'",
                                 line_colour(colour::kBlue)));
+    // An end that is open has no cap: the line runs to the edge of the figure.
+    const auto& [low, high] = sweep.minimum_interval;
+    DataBlock line("interval"), caps("caps");
+    line.add({low.value_or(values.low / span), sweep.loss_at_minimum});
+    line.add({high.value_or(values.high * span), sweep.loss_at_minimum});
+    for (const auto& end : {low, high}) {
+      if (end) caps.add({end, sweep.loss_at_minimum});
+    }
+    figure.commands += line.text();
     parts.push_back(
-        fmt::format("$minimum using 1:2:3:4 with xerrorbars pt 9 ps 1.4 lw 2 {} title "
-                    "'minimum, {:.0f} % interval'",
-                    line_colour(colour::kOrange), 100 * sweep.confidence));
+        fmt::format("$interval using 1:2 with lines lw 2 {} title '{:.0f} % interval{}'",
+                    line_colour(colour::kOrange), 100 * sweep.confidence,
+                    low && high   ? ""
+                    : low || high ? ", one end open"
+                                  : ", open"));
+    if (!caps.empty()) {
+      figure.commands += caps.text();
+      parts.push_back(fmt::format("$caps using 1:2 with points pt 2 ps 0.8 lw 2 {} notitle",
+                                  line_colour(colour::kOrange)));
+    }
+    parts.push_back(points("minimum", 9, 1.4, colour::kOrange, "minimum"));
   }
   figure.commands += rows.text();
   parts.push_back(points("rows", 7, 0.9, colour::kInk, "runs"));
-  const double span = std::pow(values.high / values.low, 0.05);
   losses.widen(0.08, 1e-6);
   figure.commands +=
       "set xlabel " + gnuplot_text(sweep.quantity) +
-      " noenhanced\nset ylabel 'Loss'\nset logscale x\n" +
+      " noenhanced\nset ylabel 'Loss'\nset logscale x\n" + tics_at_values(sweep) +
       fmt::format("set xrange [{}:{}]\nset yrange [{}:{}]\n", exact(values.low / span),
                   exact(values.high * span), exact(losses.low), exact(losses.high)) +
       plot(parts);

@@ -315,4 +315,22 @@ std::vector<PairedDifference> paired_differences(const LadderState& state,
   return pairs;
 }
 
+LadderCount count_runs(const LadderPlan& plan, const LadderState& state,
+                       const RecordOf& record_of) {
+  LadderCount count;
+  std::map<std::string, int64_t> known;
+  for (const LadderRun& run : state.runs) {
+    ++known[run.rung];
+    if (!record_of(run.id)) continue;
+    ++count.ended;
+    count.flops_ended += run.flops_exact;
+  }
+  for (const PlannedRung& rung : plan.rungs) {
+    const int64_t runs = std::max(known[rung.name], rung.runs);
+    count.all += runs;
+    count.flops_all += static_cast<double>(runs) * rung.flops_exact;
+  }
+  return count;
+}
+
 }  // namespace windtunnel::scaling

@@ -121,6 +121,16 @@ using RecordOf = std::function<std::optional<study::RunRecord>(const std::string
 /// than the other records if the plan has none.
 LadderState ladder_state(const LadderPlan& plan, const RecordOf& record_of);
 
+/// How far a ladder is. Runs that extend a grid are counted once they are known.
+struct LadderCount {
+  int64_t ended = 0;
+  int64_t all = 0;
+  /// Exact, of training.
+  double flops_ended = 0;
+  double flops_all = 0;
+};
+LadderCount count_runs(const LadderPlan& plan, const LadderState& state, const RecordOf& record_of);
+
 /// Errors: Error naming both if the record read another manifest than `data_fingerprint`.
 void require_manifest(const std::string& data_fingerprint, const study::RunRecord& record);
 

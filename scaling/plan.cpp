@@ -151,10 +151,12 @@ void add_bounds(const LawFit& fit, ComputePlan& plan) {
                             " of the smallest fitted: the law was not tested downwards");
   }
   if (plan.flops > largest * std::max(1.0, fit.gate.tested_ratio)) {
-    plan.warnings.push_back("C = " + format_number(plan.flops, 3) + " is " +
-                            format_number(plan.flops / largest, 3) +
-                            " times the largest fitted; hold-outs tested the law up to " +
-                            format_number(std::max(1.0, fit.gate.tested_ratio), 3) + " times");
+    plan.warnings.push_back(
+        "C = " + format_number(plan.flops, 3) + " is " + format_number(plan.flops / largest, 3) +
+        " times the largest fitted; " +
+        (fit.gate.tested > 0 ? "hold-outs tested the law up to " +
+                                   format_number(std::max(1.0, fit.gate.tested_ratio), 3) + " times"
+                             : std::string("no hold-out tested the law")));
   }
   for (const auto& [name, verdict] : fit.verdict.parameters) {
     if (verdict.verdict != identified::kRefused) continue;

@@ -38,6 +38,14 @@ std::vector<SweepRow> checked(std::vector<SweepRow> rows) {
     }
     values.insert(row.value);
   }
+  const auto unseeded =
+      std::find_if(rows.begin(), rows.end(), [](const SweepRow& row) { return !row.seed; });
+  const bool has_seeds = std::any_of(rows.begin(), rows.end(),
+                                     [](const SweepRow& row) { return row.seed.has_value(); });
+  if (has_seeds && unseeded != rows.end()) {
+    throw Error(unseeded->name +
+                " has no seed while others have one; fill it in, or compare all without seeds");
+  }
   if (values.size() < 3) {
     throw Error("a sweep needs three different values and has " + std::to_string(values.size()) +
                 "; run at more values");
@@ -133,18 +141,43 @@ void judge(Sweep& sweep) {
   sweep.reason = "the minimum and its interval lie among the values tried, " + tried;
 }
 
+/// The value of lowest mean loss, each run less the level of its seed: a lucky seed that ran a few
+/// values only does not make them best.
+double best_tried(const std::vector<SweepRow>& rows, const ParabolaFit& fit, bool by_seed) {
+  const auto off_parabola = [&](const SweepRow& row) {
+    const double u = std::log(row.value) - fit.middle;
+    return std::log(row.loss) - fit.slopes(0) * u - fit.slopes(1) * u * u;
+  };
+  std::map<int64_t, std::pair<double, int>> levels;
+  for (const SweepRow& row : rows) {
+    auto& [sum, count] = levels[by_seed ? *row.seed : 0];
+    sum += off_parabola(row);
+    ++count;
+  }
+  std::map<double, std::pair<double, int>> values;
+  for (const SweepRow& row : rows) {
+    const auto& [level, runs] = levels[by_seed ? *row.seed : 0];
+    auto& [sum, count] = values[row.value];
+    sum += std::log(row.loss) - level / runs;
+    ++count;
+  }
+  return std::min_element(values.begin(), values.end(),
+                          [](const auto& a, const auto& b) {
+                            return a.second.first / a.second.second <
+                                   b.second.first / b.second.second;
+                          })
+      ->first;
+}
+
 }  // namespace
 
 Sweep fit_sweep(const std::string& quantity, const std::vector<SweepRow>& rows, double confidence,
                 const std::optional<double>& noise) {
   Sweep sweep{.quantity = quantity, .confidence = confidence, .rows = checked(rows)};
-  sweep.best_tried =
-      std::min_element(sweep.rows.begin(), sweep.rows.end(), [](const auto& a, const auto& b) {
-        return a.loss < b.loss;
-      })->value;
   const bool by_seed = share_seeds(sweep.rows);
   const ParabolaFit fit(sweep.rows, by_seed);
   if (by_seed) sweep.seeds = fit.levels;
+  sweep.best_tried = best_tried(sweep.rows, fit, by_seed);
   const double b = fit.slopes(0), c = fit.slopes(1);
   sweep.curvature = c;
   sweep.cost_of_factor_two = c * std::log(2) * std::log(2);

@@ -55,7 +55,7 @@ struct Sweep {
   std::string quantity;
   std::string verdict = sweep_verdict::kNotIdentified;
   std::string reason;
-  /// Of the rows, not of the parabola.
+  /// Of the rows, not of the parabola: lowest mean, less the level of each run's seed.
   double best_tried = 0;
   /// Null where the parabola does not open upwards.
   std::optional<double> minimum;
@@ -96,7 +96,8 @@ struct Sweep {
 
 /// `noise`: known standard deviation of one run, relative; the parabola's own scatter is never
 /// believed to be less.
-/// Errors: Error with fewer than three different values, or a value or loss that is not positive.
+/// Errors: Error with fewer than three different values, a value or loss that is not positive, or
+///         seeds for some rows only.
 Sweep fit_sweep(const std::string& quantity, const std::vector<SweepRow>& rows,
                 double confidence = 0.95, const std::optional<double>& noise = std::nullopt);
 

@@ -187,9 +187,10 @@ size_t TableFile::require_column(const std::string& column, const std::string& k
   }
   if (found != columns.end()) return static_cast<size_t>(found - columns.begin());
   const std::string near = base::nearest_word(column, columns);
-  throw Error(file.string() + " has no column '" + column + "' (asked for by " + key + "=" +
-              column + ")" + (near.empty() ? "" : "; did you mean '" + near + "'?") +
-              " It has: " + base::join(columns, ", "));
+  throw base::UsageError(file.string() + " has no column '" + column + "' (asked for by " + key +
+                         "=" + column + ")" +
+                         (near.empty() ? "; it has: " : "; did you mean '" + near + "'? It has: ") +
+                         base::join(columns, ", "));
 }
 
 TableFile read_table_file(const std::filesystem::path& file) {

@@ -149,7 +149,6 @@ int fit(const Options& options) {
       throw base::UsageError("--approach " + options.approach + " must be 1, 2, 3 or all");
     }
   }
-  scaling::law_named(options.law);
   scaling::Observations observations = read_fit_data(options.data, options.law);
   if (options.dry_run) {
     const scaling::FitOptions chosen = fit_options(options, observations.rows.size());
@@ -224,6 +223,7 @@ Action setup(CLI::App& app) {
   app.add_option("--starts", options->starts, "starts of the search")->capture_default_str();
   app.add_option("--bootstrap", options->bootstrap,
                  "bootstrap draws, clustered by run; -1: as many as take about a second")
+      ->check(CLI::Range(-1, 1000000))
       ->capture_default_str();
   app.add_option("--holdout", options->holdout,
                  "leave these rows out and forecast them, e.g. 'C>=1e21'");

@@ -32,7 +32,7 @@ std::string baseline_of(const Options& options, const std::vector<std::string>& 
 }
 
 int gains(const Options& options) {
-  if (!options.gain.law.empty()) scaling::law_named(options.gain.law);
+  if (!options.gain.law.empty()) law_asked_for(options.gain.law);
   const scaling::Observations observations = read_fit_data(options.data, "loss_c");
   const std::vector<std::string> arms = scaling::arms_of(observations.rows);
   if (arms.size() < 2) {

@@ -88,7 +88,7 @@ int plan_from_study(const Options& options) {
       if (!options.dry_run) scaling::store_rung_forecast(journal, forecast);
       json["ladder"] = base::to_json(next->ladder);
       json["next_rung"] = base::to_json(forecast);
-      text += entry_text(*next, file.parent_path().string()) + "\n";
+      text += entry_text(*next, std::filesystem::absolute(file.parent_path()).string()) + "\n";
     } else {
       text += "the study's ladder can take none of these rungs by its width alone\n";
     }
@@ -115,7 +115,7 @@ Action setup(CLI::App& app) {
   app.add_option("--compute", options->compute,
                  "the budget, in FLOPs (6ND); of a study, without it: how the rungs planned before "
                  "came out")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   add_json_flag(app, options->json);
   add_dry_run_flag(app, options->dry_run);
   return [options] {

@@ -120,5 +120,27 @@ TEST(Sweep, WhatIsNoSweepIsRefused) {
   EXPECT_EQ(refusal(rows), "e16: loss = nan must be a positive number; correct or remove the row");
 }
 
+TEST(Sweep, ALuckySeedThatRanAFewValuesDoesNotMakeThemBest) {
+  std::vector<SweepRow> rows;
+  const auto loss = [](double value, double level) {
+    const double off = std::log(value / 32);
+    return 2 * std::exp(0.01 * off * off + level);
+  };
+  for (const double value : {4.0, 8.0, 16.0, 32.0, 64.0, 128.0}) {
+    for (const int64_t seed : {1, 2}) {
+      rows.push_back(
+          {.name = "r", .value = value, .loss = loss(value, 0.002 * seed), .seed = seed});
+    }
+  }
+  for (const double value : {4.0, 8.0, 64.0}) {
+    rows.push_back({.name = "lucky", .value = value, .loss = loss(value, -0.05), .seed = 3});
+  }
+  EXPECT_EQ(fit_sweep("experts", rows).best_tried, 32);
+  rows[4].seed.reset();
+  EXPECT_THAT([&] { fit_sweep("experts", rows); },
+              testing::ThrowsMessage<base::Error>(
+                  testing::HasSubstr("r has no seed while others have one; fill it in")));
+}
+
 }  // namespace
 }  // namespace windtunnel::scaling
