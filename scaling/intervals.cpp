@@ -411,13 +411,19 @@ Bootstrap bootstrap(const Target& target, const Minimum& best, int draws, double
     Minimum found;
     if (points >= parameters) {
       found = objective.descend({}, best);
+      // Another basin is looked for where the grid has a projection better than that of what was
+      // found: beside it, none is, unless the minimum has moved elsewhere.
       Minimum start;
+      if (found.converged) start = objective.project({}, found.exponents);
+      bool elsewhere = false;
       for (const auto& exponents : grid) {
         Minimum projected = objective.project({}, exponents);
         if (!projected.converged) continue;
-        if (!start.converged || projected.objective < start.objective) start = std::move(projected);
+        if (start.converged && !(projected.objective < start.objective)) continue;
+        start = std::move(projected);
+        elsewhere = true;
       }
-      if (start.converged) {
+      if (elsewhere) {
         const Minimum other = objective.descend({}, start);
         if (other.converged && (!found.converged || other.objective < found.objective)) {
           found = other;

@@ -105,7 +105,8 @@ struct Bootstrap {
 };
 
 /// Draws runs (Row::run) with replacement, all rows of one together. Each draw is fitted from
-/// `best` and from the best of a coarse grid of its own, so that it may end in another basin.
+/// `best` and, where a coarse grid of its own has a better projection than what was found, from
+/// there: it may end in another basin.
 /// Deterministic for a seed.
 Bootstrap bootstrap(const Target& target, const Minimum& best, int draws, double confidence,
                     uint64_t seed, const FitProgress& progress = {});
