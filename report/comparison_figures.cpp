@@ -93,7 +93,7 @@ void print_or_refuse(const char* name, const char* title, const std::optional<Fi
 
 }  // namespace
 
-std::optional<Figure> gains_figure(const std::vector<GainVerdict>& gains) {
+std::optional<Figure> gains_figure(const std::vector<GainVerdict>& gains, const Layout& layout) {
   Figure figure;
   Axes axes;
   axes.gains.hold(0);
@@ -135,6 +135,8 @@ std::optional<Figure> gains_figure(const std::vector<GainVerdict>& gains) {
   lines.insert(lines.begin(),
                fmt::format("0 with lines lw 1.2 {} notitle", line_colour(colour::kInk)));
   lines.insert(lines.end(), marks.begin(), marks.end());
+  // Names of variants with their verdicts are long.
+  figure.commands += fmt::format("set key maxcols {}\n", layout.is_narrow ? 1 : 2);
   figure.commands +=
       fmt::format(
           "set xlabel 'Training compute of the baseline (FLOPs)'\nset ylabel 'Gain over {} (%)'"
@@ -219,7 +221,7 @@ std::optional<Figure> sweep_figure(const Sweep& sweep) {
 
 void write_gains_figure(const std::vector<GainVerdict>& gains,
                         const std::filesystem::path& folder) {
-  print_or_refuse("gains", "Gains size by size", gains_figure(gains), folder);
+  print_or_refuse("gains", "Gains size by size", gains_figure(gains, wide_layout()), folder);
 }
 
 void write_sweep_figure(const Sweep& sweep, const std::filesystem::path& folder) {

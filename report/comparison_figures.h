@@ -12,7 +12,8 @@ namespace windtunnel::report {
 
 /// The gain of each arm at each size, with the noise of its pairs, and the trends; nullopt without
 /// a size that has compute.
-std::optional<Figure> gains_figure(const std::vector<scaling::GainVerdict>& gains);
+std::optional<Figure> gains_figure(const std::vector<scaling::GainVerdict>& gains,
+                                   const Layout& layout);
 
 /// Loss over the quantity, with the parabola and the interval of its minimum where there is one.
 std::optional<Figure> sweep_figure(const scaling::Sweep& sweep);

@@ -31,7 +31,7 @@ nav { margin: 1rem 0 0; display: flex; flex-wrap: wrap; gap: .25rem 1.1rem; font
 .key dd.note { font-size: .8rem; font-weight: 400; color: var(--muted); }
 figure { margin: 1rem 0 1.75rem; max-width: 56rem; }
 figure svg { display: block; width: 100%; height: auto; }
-figure svg text { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
+figure svg text, figure svg tspan { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
 figure .narrow { display: none; }
 .scroll { overflow-x: auto; margin: 1rem 0 1.5rem; }
 table { border-collapse: collapse; min-width: min(100%, 26rem); font-size: .86rem; font-variant-numeric: tabular-nums; }

@@ -6,7 +6,7 @@
 namespace windtunnel::report {
 namespace {
 
-std::optional<Figure> draw(const StudyData& data, const Layout&) {
+std::optional<Figure> draw(const StudyData& data, const Layout& layout) {
   const base::Json* fact = data.fact("ladder.gains");
   if (fact == nullptr || !fact->is_array()) return std::nullopt;
   std::vector<scaling::GainVerdict> gains;
@@ -14,7 +14,7 @@ std::optional<Figure> draw(const StudyData& data, const Layout&) {
     if (!item.is_object()) continue;
     gains.push_back(base::from_trusted_json<scaling::GainVerdict>(item));
   }
-  return gains.empty() ? std::nullopt : gains_figure(gains);
+  return gains.empty() ? std::nullopt : gains_figure(gains, layout);
 }
 
 const base::Registration<FigureKind> registration{
