@@ -6,6 +6,7 @@
 
 #include "base/interrupt.h"
 #include "base/secrets.h"
+#include "base/text.h"
 #include "cli/command.h"
 
 namespace windtunnel::cli {
@@ -17,6 +18,16 @@ constexpr const char* kAbout =
     "  windtunnel research programs/X.md    a night of experiments under a program\n"
     "  windtunnel ladder programs/X.md      a compute-matched ladder of sizes, and its law\n"
     "  windtunnel fit runs.csv              a law from any table of runs\n";
+
+/// CLI11 would only say that one is required.
+void require_command(const std::string& name) {
+  const auto& commands = Commands::instance();
+  if (commands.find(name) != nullptr) return;
+  const std::string near = base::nearest_word(name, commands.names());
+  throw base::UsageError("command '" + name + "' does not exist" +
+                         (near.empty() ? "; " : "; did you mean '" + near + "'? ") +
+                         "windtunnel --help lists all");
+}
 
 int run(int argc, char** argv) {
   CLI::App app(kAbout, "windtunnel");
@@ -32,6 +43,7 @@ int run(int argc, char** argv) {
       command->final_callback([action, &exit_code] { exit_code = action(); });
     }
   }
+  if (argc > 1 && argv[1][0] != '-') require_command(argv[1]);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -69,8 +69,10 @@ fs::path find_study(const std::string& text) {
   for (const fs::path& path : {fs::path(text), study_folder(text)}) {
     if (fs::exists(path / "journal.db")) return path;
   }
-  throw base::UsageError("study '" + text + "' does not exist; studies: " +
-                         names_in(home() / "logs", "", "journal.db"));
+  const bool names_a_file = fs::path(text).has_extension();
+  throw base::UsageError(
+      (names_a_file ? "file or study '" : "study '") + text +
+      "' does not exist; studies: " + names_in(home() / "logs", "", "journal.db"));
 }
 
 std::optional<fs::path> run_folder(const std::string& text) {

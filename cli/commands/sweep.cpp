@@ -64,11 +64,11 @@ std::vector<scaling::SweepRow> read_table(const Options& options, std::string& l
 /// Completed runs of a study whose configurations differ in the swept path and the seed alone: of
 /// several such groups, the one with the most values.
 std::vector<scaling::SweepRow> read_study(const Options& options, std::string& left_out) {
+  const std::filesystem::path folder = find_study(options.data);
   if (!options.loss.empty() || !options.where.empty() || !options.seed.empty()) {
     throw base::UsageError(
         "--loss, --seed and --where are for tables; a study's loss is bits per byte");
   }
-  const std::filesystem::path folder = find_study(options.data);
   const study::Journal journal(folder / "journal.db", /*read_only=*/true);
   std::map<std::string, std::vector<scaling::SweepRow>> groups;
   size_t runs = 0;

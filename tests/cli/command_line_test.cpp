@@ -48,7 +48,9 @@ TEST_F(CommandLine, EveryCommandsHelpHasAnExample) {
 
 TEST_F(CommandLine, NoCommandOrAnUnknownOneIsWrongUse) {
   EXPECT_EQ(run({}).exit_code, 2);
-  EXPECT_EQ(run({"fly"}).exit_code, 2);
+  const Answer unknown = run({"fitt"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.text, HasSubstr("command 'fitt' does not exist; did you mean 'fit'?"));
   EXPECT_EQ(run({"demo", "--no-such-flag"}).exit_code, 2);
 }
 

@@ -60,6 +60,38 @@ TEST_F(ScalingCommands, GainsWithoutArmsOrABaselineSaysWhatToGive) {
   EXPECT_THAT(unknown.text, HasSubstr("no row is of arm 'plain'; there are full, simple"));
 }
 
+TEST_F(ScalingCommands, WhatCannotBeReadIsWrongUseAndNamed) {
+  const std::string file = table("pairs.csv", kPairs);
+  const std::string fit = table("fit.json", R"({"law": "loss_nd", "parameters": {}})");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"fit", file, "--map", "N=params,D=tokens,L=bpb", "--law", "nope"},
+       "--law nope must be one of batch_c, "},
+      {{"fit", file, "--map", "N=params,D=tokens,L=loss"}, "has no column 'loss'"},
+      {{"fit", file, "--map", "N=params,D=tokens,L=bpb", "--where", "N<1e9 AND D>1"},
+       "'1e9 AND D>1' is not a number"},
+      {{"fit", file, "--map", "N=params,D=tokens,L=bpb", "--where", "N>1e12"},
+       "is left to fit (6 left out: not N>1e12)"},
+      {{"fit", "no.csv", "--map", "C=c,L=l"}, "file no.csv does not exist"},
+      {{"fit", file, "--map", "N=params,D=tokens,L=bpb", "--noise", "nan"},
+       "'nan' must be a number above 0"},
+      {{"gains", file, "--map", kMap, "--base", "simple", "--law", "nope"}, "--law nope must be"},
+      {{"plan", fit, "--compute", "1e20"}, "lacks rows of law loss_nd"},
+      {{"plan", fit, "--compute", "inf"}, "must be a number above 0"},
+      {{"sweep", "no.csv", "--over", "x", "--loss", "l"}, "'no.csv' does not exist"}};
+  for (const auto& [arguments, words] : cases) {
+    const Answer answer = run(arguments);
+    EXPECT_EQ(answer.exit_code, 2) << words;
+    EXPECT_THAT(answer.text, HasSubstr(words));
+  }
+}
+
+TEST_F(ScalingCommands, ADryRunShowsTheRowsThatAFitWouldSeeAsJsonToo) {
+  const std::string file = table("pairs.csv", kPairs);
+  const Answer answer =
+      run({"fit", file, "--map", "N=params,D=tokens,L=bpb", "--dry-run", "--json"});
+  EXPECT_EQ(answer.json()["rows"].size(), 6u);
+}
+
 TEST_F(ScalingCommands, SweepFindsTheBottomOfAUAndItsInterval) {
   std::string text = "num_experts,bpb\n";
   const double off[] = {3e-4, -2e-4, 1e-4, -3e-4, 2e-4, -1e-4};
