@@ -32,6 +32,8 @@ struct Row {
   /// Rows with the same number are one run, which the bootstrap draws whole; kOwnRun: a run of one
   /// row.
   int64_t run = kOwnRun;
+  /// Its place in the table it was made of.
+  size_t index = 0;
   double weight = 1;
   /// false: least squares for this row whatever the objective.
   bool robust = true;

@@ -58,21 +58,32 @@ std::string verdict_text(const LawFit& fit) {
   return text;
 }
 
+/// Over the tested rows of a window.
+std::string mean_of(const Window& window, double HeldOut::*value) {
+  double sum = 0;
+  for (const HeldOut& outcome : window.outcomes) sum += outcome.*value;
+  return window.outcomes.empty()
+             ? "-"
+             : format_number(sum / static_cast<double>(window.outcomes.size()), 5);
+}
+
 std::string gate_text(const LawFit& fit) {
   const Gate& gate = fit.gate;
   if (!fit.options.gate) return "";
   std::string text;
   if (!gate.windows.empty()) {
-    std::vector<std::vector<std::string>> cells = {
-        {"fitted to C", "rows", "tested", "C ratio", "rms error", "bias", "covered"}};
+    std::vector<std::vector<std::string>> cells = {{"fitted to C", "rows", "tested", "C ratio",
+                                                    "forecast", "outcome", "rms error", "bias",
+                                                    "covered"}};
     for (const Window& window : gate.windows) {
       cells.push_back(
           {format_number(window.fitted_to, 3), std::to_string(window.rows_fitted),
            std::to_string(window.rows_tested), format_number(window.ratio, 3),
+           mean_of(window, &HeldOut::predicted), mean_of(window, &HeldOut::measured),
            format_number(100 * window.error, 3) + " %", percent(window.bias),
            std::to_string(window.covered) + " of " + std::to_string(window.rows_tested)});
     }
-    text += "\nhold-outs: fitted up to a budget, tested on the next rows\n" +
+    text += "\nhold-outs: fitted up to a budget, tested on the next rows (means of several)\n" +
             base::format_table(cells) + std::to_string(gate.covered) + " of " +
             std::to_string(gate.tested) + " inside their " +
             format_number(100 * fit.options.confidence) + " % interval, tested up to " +

@@ -21,7 +21,8 @@ struct Missed {
   double expected_squares = 0;
 };
 
-Window test_window(const Target& fitted, const std::vector<Row>& tested, double confidence,
+Window test_window(const Target& fitted, const std::vector<Row>& tested,
+                   const std::vector<Observation>& rows, double confidence,
                    std::optional<double> floor, Missed& missed) {
   const Objective objective(fitted);
   const Minimum best = search(fitted, kStarts).best;
@@ -40,7 +41,14 @@ Window test_window(const Target& fitted, const std::vector<Row>& tested, double 
     const double relative = row.loss / predicted - 1;
     squares += relative * relative;
     sum += relative;
-    window.covered += interval.holds(row.loss) ? 1 : 0;
+    const bool covered = interval.holds(row.loss);
+    window.covered += covered ? 1 : 0;
+    window.outcomes.push_back({.name = rows.at(row.index).name,
+                               .predicted = predicted,
+                               .interval = interval,
+                               .measured = row.loss,
+                               .relative_error = relative,
+                               .covered = covered});
     window.ratio = std::max(window.ratio, compute_of(row.point) / window.fitted_to);
     const double off = fitted.on_log ? std::log(row.loss / predicted) : row.loss - predicted;
     const auto& end = off > 0 ? interval.high : interval.low;
@@ -56,7 +64,8 @@ Window test_window(const Target& fitted, const std::vector<Row>& tested, double 
 
 }  // namespace
 
-Gate run_gate(const Target& target, const FitOptions& options, const FitProgress& progress) {
+Gate run_gate(const Target& target, const std::vector<Observation>& rows, const FitOptions& options,
+              const FitProgress& progress) {
   Gate gate;
   Target all = thinned(target, kRows, "rows of the gate");
   if (all.rows.size() < target.rows.size()) {
@@ -102,8 +111,8 @@ Gate run_gate(const Target& target, const FitOptions& options, const FitProgress
     std::erase_if(fitted.rows,
                   [&](const Row& row) { return row.run != kOwnRun && tested.count(row.run) > 0; });
     try {
-      const Window window = test_window(fitted, {at(cuts[c]), at(cuts[c + 1])}, options.confidence,
-                                        options.noise_floor, missed);
+      const Window window = test_window(fitted, {at(cuts[c]), at(cuts[c + 1])}, rows,
+                                        options.confidence, options.noise_floor, missed);
       gate.tested += window.rows_tested;
       gate.covered += window.covered;
       gate.tested_ratio = std::max(gate.tested_ratio, window.ratio);

@@ -12,11 +12,12 @@ namespace windtunnel::scaling {
 ///
 /// A run whose rows are tested has none among the fitted ones.
 ///
-/// `target` is what the law is fitted to, with its rows' weights; of the options only those of
-/// intervals are read.
+/// `target` is what the law is fitted to, made of `rows` (read for their names), with its weights;
+/// of the options only those of intervals are read.
 ///
 /// Cost:    one short search for each cut, an interval for each tested row; a table above 2,000
 ///          rows is thinned to that.
-Gate run_gate(const Target& target, const FitOptions& options, const FitProgress& progress = {});
+Gate run_gate(const Target& target, const std::vector<Observation>& rows, const FitOptions& options,
+              const FitProgress& progress = {});
 
 }  // namespace windtunnel::scaling

@@ -27,6 +27,7 @@ Target target_of(const std::vector<Observation>& rows, const FitOptions& options
     const Point point = point_of(row);
     Row& added = target.rows.emplace_back();
     added.point = point;
+    added.index = target.rows.size() - 1;
     added.loss = response_of(*target.law, point, row.loss);
     if (row.run.empty()) continue;
     added.run = runs.emplace(row.run, static_cast<int64_t>(runs.size())).first->second;
@@ -378,7 +379,7 @@ LawFit fit_law(const std::vector<Observation>& rows, const FitOptions& options,
   if (options.bootstrap > 0) add_bootstrap(target, best, fit, progress);
   fit.verdict = identifiability(target, best, noise, fit.intervals.profile, fit.diagnostics);
   add_search_warnings(fit);
-  if (options.gate) fit.gate = run_gate(target, options, progress);
+  if (options.gate) fit.gate = run_gate(target, rows, options, progress);
   for (const Wanted& item : wanted) {
     tell("forecasts", fit.forecasts.size(), wanted.size());
     fit.forecasts.push_back(forecast(target, objective, best, noise, fit, item));

@@ -248,6 +248,27 @@ struct Forecast {
   }
 };
 
+/// A forecast beside its outcome.
+struct HeldOut {
+  std::string name;
+  double predicted = 0;
+  Interval interval;
+  double measured = 0;
+  /// measured / predicted - 1: positive means worse than forecast.
+  double relative_error = 0;
+  bool covered = false;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor& visit) {
+    visit("name", self.name, {.help = "the run"});
+    visit("predicted", self.predicted, {.help = "before it was seen"});
+    visit("interval", self.interval, {.help = "of the forecast"});
+    visit("measured", self.measured, {.help = "what it became"});
+    visit("relative_error", self.relative_error, {.help = "measured / predicted - 1"});
+    visit("covered", self.covered, {.help = "the interval holds the measurement"});
+  }
+};
+
 /// One step of the expanding window: fitted up to a budget, tested on the next rows.
 struct Window {
   double fitted_to = 0;
@@ -259,6 +280,8 @@ struct Window {
   double error = 0;
   double bias = 0;
   int covered = 0;
+  /// Each tested row.
+  std::vector<HeldOut> outcomes;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor& visit) {
@@ -269,6 +292,7 @@ struct Window {
     visit("error", self.error, {.help = "root mean square of the relative error"});
     visit("bias", self.bias, {.help = "mean of measured / predicted - 1"});
     visit("covered", self.covered, {.help = "rows inside their interval"});
+    visit("outcomes", self.outcomes, {.help = "each tested row: forecast and outcome"});
   }
 };
 
@@ -308,26 +332,6 @@ struct OptimumCurve {
     visit("b", self.b, {.help = "D* = (C/6)^b / G"});
     visit("G", self.G, {.help = "N* = G (C/6)^a"});
     visit("a_interval", self.a_interval, {.help = "from the bootstrap"});
-  }
-};
-
-struct HeldOut {
-  std::string name;
-  double predicted = 0;
-  Interval interval;
-  double measured = 0;
-  /// measured / predicted - 1: positive means worse than forecast.
-  double relative_error = 0;
-  bool covered = false;
-
-  template <class Self, class Visitor>
-  static void describe(Self& self, Visitor& visit) {
-    visit("name", self.name, {.help = "the run"});
-    visit("predicted", self.predicted, {.help = "before it was seen"});
-    visit("interval", self.interval, {.help = "of the forecast"});
-    visit("measured", self.measured, {.help = "what it became"});
-    visit("relative_error", self.relative_error, {.help = "measured / predicted - 1"});
-    visit("covered", self.covered, {.help = "the interval holds the measurement"});
   }
 };
 

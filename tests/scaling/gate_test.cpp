@@ -14,7 +14,7 @@ constexpr tests::Truth kTruth{1.6, 1500, 0.27};
 
 Gate gate_of(const std::vector<Observation>& rows, const std::string& law) {
   const FitOptions options{.law = law};
-  return run_gate(target_of(rows, options), options);
+  return run_gate(target_of(rows, options), rows, options);
 }
 
 TEST(Gate, WindowsExpandAndCoverEveryLaterRowOnce) {
@@ -27,6 +27,12 @@ TEST(Gate, WindowsExpandAndCoverEveryLaterRowOnce) {
     EXPECT_EQ(window.rows_fitted, 5 + static_cast<int>(i));
     EXPECT_NEAR(window.ratio, std::pow(1e4, 1.0 / 14), 1e-6);
     tested += window.rows_tested;
+    ASSERT_EQ(window.outcomes.size(), 1u);
+    const HeldOut& outcome = window.outcomes[0];
+    EXPECT_EQ(outcome.name, "r" + std::to_string(5 + i));
+    EXPECT_EQ(outcome.measured, rows[5 + i].loss);
+    EXPECT_EQ(outcome.covered, outcome.interval.holds(outcome.measured));
+    EXPECT_NEAR(std::abs(outcome.relative_error), window.error, 1e-12);
   }
   EXPECT_EQ(tested, 10);
   EXPECT_EQ(gate.tested, 10);
