@@ -150,7 +150,7 @@ void require_seeds_once(const SizeCell& cell) {
 }
 
 /// Runs of either arm that have no partner of their seed at the best rates.
-int64_t unpaired(const SizeCell& cell, int64_t pairs) {
+int64_t unpaired(const SizeCell& cell) {
   const auto seeds = [](const Rates& rates) {
     const auto& runs = best_rate(rates)->second;
     return std::count_if(runs.begin(), runs.end(),
@@ -158,14 +158,13 @@ int64_t unpaired(const SizeCell& cell, int64_t pairs) {
   };
   const int64_t baseline = seeds(cell.baseline), changed = seeds(cell.changed);
   if (baseline == 0 || changed == 0) return 0;
-  // Without any shared seed the one "pair" is that of the means.
   std::set<int64_t> shared;
   for (const Observation* run : best_rate(cell.baseline)->second) {
     for (const Observation* other : best_rate(cell.changed)->second) {
       if (run->seed && run->seed == other->seed) shared.insert(*run->seed);
     }
   }
-  return shared.empty() ? baseline + changed : baseline + changed - 2 * pairs;
+  return baseline + changed - 2 * static_cast<int64_t>(shared.size());
 }
 
 bool belongs(const SizeCell& cell, const Observation& row, bool by_name) {
@@ -250,7 +249,7 @@ std::vector<SizeGain> gains_by_size(const std::vector<Observation>& rows,
     require_same_tokens(cell);
     require_seeds_once(cell);
     sizes.push_back(gain_of(cell));
-    sizes.back().unpaired = unpaired(cell, sizes.back().pairs);
+    sizes.back().unpaired = unpaired(cell);
   }
   if (sizes.empty()) {
     throw Error("arms '" + baseline + "' and '" + changed +

@@ -27,6 +27,17 @@ Point middle_of(const std::vector<Row>& rows) {
   return middle;
 }
 
+/// ln phi_k of one row, less its value in the middle; columns filled for the minimum's exponents.
+double log_term_of(const RowColumns& columns, size_t k, size_t row, const Minimum& minimum) {
+  if (!columns.power_law) return columns.log_term[k][row];
+  double log_term = 0;
+  for (size_t j = 0; j < minimum.exponents.size(); ++j) {
+    const auto& slope = columns.slope[k][j];
+    if (!slope.empty()) log_term += minimum.exponents[j] * slope[row];
+  }
+  return log_term;
+}
+
 }  // namespace
 
 Objective::Objective(const Target& target)
@@ -104,13 +115,7 @@ std::vector<double> Objective::residuals(const Minimum& minimum) const {
   for (size_t i = 0; i < rows(); ++i) {
     double sum = 0;
     for (int k = 0; k < columns_.terms; ++k) {
-      const auto term = static_cast<size_t>(k);
-      double log_value = vector(k) + (columns_.power_law ? 0 : columns_.log_term[term][i]);
-      for (size_t j = 0; columns_.power_law && j < law_->exponents.size(); ++j) {
-        const auto& slope = columns_.slope[term][j];
-        if (!slope.empty()) log_value += minimum.exponents[j] * slope[i];
-      }
-      sum += std::exp(log_value);
+      sum += std::exp(vector(k) + log_term_of(columns_, static_cast<size_t>(k), i, minimum));
     }
     result.push_back((columns_.on_log ? std::log(sum) : sum) - columns_.measured[i]);
   }
@@ -130,13 +135,7 @@ void Objective::visit_gradients(
   for (size_t i = 0; i < rows(); ++i) {
     double sum = 0;
     for (size_t k = 0; k < terms; ++k) {
-      double log_value = vector(static_cast<int>(k));
-      if (!columns_.power_law) log_value += columns_.log_term[k][i];
-      for (size_t j = 0; columns_.power_law && j < exponents; ++j) {
-        if (!columns_.slope[k][j].empty())
-          log_value += minimum.exponents[j] * columns_.slope[k][j][i];
-      }
-      gradient[k] = std::exp(log_value);
+      gradient[k] = std::exp(vector(static_cast<int>(k)) + log_term_of(columns_, k, i, minimum));
       sum += gradient[k];
     }
     std::fill_n(gradient.begin() + static_cast<std::ptrdiff_t>(terms), exponents, 0.0);

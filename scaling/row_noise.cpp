@@ -120,8 +120,9 @@ RowNoise weigh_rows(Target& target, const std::vector<Observation>& rows,
 
 Target target_of(const std::vector<Observation>& rows, const LawFit& fit) {
   Target target = target_of(rows, fit.options);
-  if (fit.row_noise.is_used)
+  if (fit.row_noise.is_used) {
     set_weights(target, errors_of(target, rows), *fit.row_noise.between_runs);
+  }
   return target;
 }
 

@@ -62,6 +62,9 @@ void add_optimum(const std::vector<const Observation*>& group, Variable quantity
   result.rows.push_back(optimum_row(first, quantity, choice.optimum));
 }
 
+/// N, or C where N is not known.
+double size_of(const Point& point) { return point.parameters > 0 ? point.parameters : point.flops; }
+
 }  // namespace
 
 Observations tuned_optima(const Observations& observations, Variable quantity) {
@@ -74,7 +77,7 @@ Observations tuned_optima(const Observations& observations, Variable quantity) {
       result.left_out.push_back({row.name, "has no " + variable_name(quantity)});
       continue;
     }
-    sizes.emplace_back(point.parameters > 0 ? point.parameters : point.flops, &row);
+    sizes.emplace_back(size_of(point), &row);
   }
   // By size first: a group only has neighbours in it to look at.
   std::stable_sort(sizes.begin(), sizes.end(),
@@ -85,11 +88,9 @@ Observations tuned_optima(const Observations& observations, Variable quantity) {
     const double size = item.first;
     const Observation* row = item.second;
     const Point point = point_of(*row);
-    const auto size_of = [](const std::vector<const Observation*>& group) {
-      const Point at = point_of(*group.front());
-      return at.parameters > 0 ? at.parameters : at.flops;
-    };
-    while (nearest < groups.size() && !same(size_of(groups[nearest]), size)) ++nearest;
+    while (nearest < groups.size() && !same(size_of(point_of(*groups[nearest].front())), size)) {
+      ++nearest;
+    }
     const auto belongs = [&](const std::vector<const Observation*>& group) {
       const Point at = point_of(*group.front());
       return same(at.parameters, point.parameters) && same(at.tokens, point.tokens) &&
